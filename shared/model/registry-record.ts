@@ -1,0 +1,69 @@
+import { z } from "zod";
+
+const flag = z.enum(["0", "1"]).transform((value) => value === "1");
+const count = z.coerce.number();
+
+/** How to probe one instance. A plain copy of what the Proxy says, with the defaults filled in. */
+export const probeSpec = z.object({
+  /** Undefined: a TCP connect and the proxy's own answer to a CONNECT count. */
+  url: z.string().optional(),
+  expectedStatus: z.number().int().optional(),
+  intervalSeconds: z.number().int().positive(),
+  timeoutSeconds: z.number().int().positive(),
+  healthyThreshold: z.number().int().positive(),
+  unhealthyThreshold: z.number().int().positive(),
+});
+export type ProbeSpec = z.infer<typeof probeSpec>;
+
+export const credentials = z.object({ username: z.string(), password: z.string() });
+export type Credentials = z.infer<typeof credentials>;
+
+function json<T extends z.ZodType>(schema: T) {
+  return z
+    .string()
+    .transform((text): unknown => JSON.parse(text))
+    .pipe(schema);
+}
+
+/**
+ * The hash `{ep}:px:<uid>:<incarnation>`: all that a probe or a grant needs to know of one instance. Each field has one
+ * writer, so that nobody overwrites what somebody else knows better.
+ */
+export const registryRecord = z.object({
+  // Written by reconcile, under its fencing token.
+  namespace: z.string(),
+  name: z.string(),
+  uid: z.string(),
+  incarnation: count,
+  provider: z.string(),
+  region: z.string(),
+  zone: z.string(),
+  host: z.string(),
+  port: count,
+  /** The provider's word for the address that sites see; empty when it does not know. */
+  egressIP: z.string(),
+  labels: json(z.record(z.string(), z.string())),
+  /** Absent: the proxy needs none. */
+  credentials: json(credentials).optional(),
+  probe: json(probeSpec),
+  /** Most leases at once; 0: never leased. */
+  max: count,
+  draining: flag,
+  fence: count,
+  bucket: z.string(),
+  // Written by health-probe.
+  healthy: flag.optional(),
+  latencyMs: count.optional(),
+  /** What the probe's echo said the address is. */
+  observedIP: z.string().optional(),
+  /** Why the last verdict is what it is: a reason code and a sentence. */
+  verdictReason: z.string().optional(),
+  verdictMessage: z.string().optional(),
+  verdictAt: count.optional(),
+  // Written by the lease scripts.
+  leases: count.default(0),
+  lastGrant: count.default(0),
+  /** Score of the member in its free set: leases first, then least recently granted. Maintained by the lease scripts. */
+  rank: count.default(0),
+});
+export type RegistryRecord = z.infer<typeof registryRecord>;

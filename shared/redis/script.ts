@@ -1,0 +1,28 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { RedisClient } from "./connect.ts";
+
+/**
+ * A Lua script kept in a `.lua` file, headed by its KEYS, ARGV and what it returns.
+ * Run by its digest; sent whole when Redis does not know it (the first time, and after a restart or failover).
+ */
+export class Script {
+  readonly #source: string;
+  readonly #sha: string;
+
+  /** `file`: e.g. `new URL("./grant.lua", import.meta.url)`. Read at once, so that a missing file fails the start. */
+  constructor(file: URL) {
+    this.#source = readFileSync(file, "utf8");
+    this.#sha = createHash("sha1").update(this.#source).digest("hex");
+  }
+
+  /** One round trip. The answer's shape is the script's; callers parse it. */
+  async run(redis: RedisClient, scriptKeys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    try {
+      return await redis.evalsha(this.#sha, scriptKeys.length, ...scriptKeys, ...args);
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+      return await redis.eval(this.#source, scriptKeys.length, ...scriptKeys, ...args);
+    }
+  }
+}

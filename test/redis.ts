@@ -1,0 +1,71 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { Redis } from "ioredis";
+
+export interface TestRedis {
+  url: string;
+  port: number;
+  password: string;
+  pid: number;
+  /** Ends the server and removes its folder. */
+  stop(): Promise<void>;
+}
+
+/** A free loopback port. Somebody else may take it before it is used: callers start their server at once. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port was given");
+  return address.port;
+}
+
+/**
+ * Starts a real redis-server of the test's own, with a password as everywhere in this product.
+ * `args` are added to its command line. Throws when it does not answer within 10 s.
+ */
+export async function startRedis(args: string[] = []): Promise<TestRedis> {
+  const [port, password, dir] = [
+    await freePort(),
+    randomBytes(12).toString("hex"),
+    await mkdtemp(path.join(tmpdir(), "redis-")),
+  ];
+  const options = ["--port", `${port}`, "--bind", "127.0.0.1", "--requirepass", password, "--dir", dir, "--save", ""];
+  const server = spawn("redis-server", [...options, "--maxmemory-policy", "noeviction", ...args], { stdio: "ignore" });
+  const exited = new Promise<void>((resolve) => {
+    server.once("exit", () => resolve());
+    server.once("error", () => resolve());
+  });
+  const stop = async (): Promise<void> => {
+    server.kill("SIGKILL");
+    await exited;
+    await rm(dir, { recursive: true, force: true });
+  };
+  const url = `redis://:${password}@127.0.0.1:${port}`;
+  const client = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 20, lazyConnect: true });
+  client.on("error", () => undefined); // refused until the server listens
+  try {
+    const late = new Promise<never>((_, reject) =>
+      setTimeout(() => reject(new Error("redis-server did not start")), 10_000).unref(),
+    );
+    await Promise.race([
+      client
+        .connect()
+        .catch(() => undefined)
+        .then(() => client.ping()),
+      late,
+    ]);
+  } catch (error) {
+    await stop();
+    throw error;
+  } finally {
+    client.disconnect();
+  }
+  if (server.pid === undefined) throw new Error("redis-server has no process id: is it installed?");
+  return { url, port, password, pid: server.pid, stop };
+}

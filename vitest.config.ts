@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["{shared,functions,infra,test}/**/*.test.ts"],
+    exclude: ["test/cluster/**", "test/chaos/**"],
+    reporters: ["default", "./test/closing-line.ts"],
+    // Node's own loader runs the tests as it runs production: what Node 24 cannot strip fails here too.
+    experimental: { viteModuleRunner: false },
+    pool: "forks",
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});
