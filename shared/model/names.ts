@@ -4,17 +4,11 @@ export const group = "crawl.example.com";
 export const version = "v1alpha1";
 export const apiVersion = `${group}/${version}`;
 
+/** Prefix of our annotations. */
+export const annotationPrefix = `${group}/`;
+
 /** Kept on a Proxy while something of it may exist on a backend. */
 export const finalizer = `${group}/instance`;
-
-export const annotations = {
-  /** "true": forget the instance of a Proxy whose backend is gone for good. */
-  skipCleanup: `${group}/skip-cleanup`,
-  /** Any new value: replace the instance. */
-  replace: `${group}/replace`,
-  /** "true": take no new lease. */
-  drain: `${group}/drain`,
-} as const;
 
 /** What every resource that we make on a backend carries. Compared exactly, never by prefix. */
 export const marks = {
