@@ -35,7 +35,7 @@ function status(overrides: Partial<Situation>, outcome: Outcome = nothingDone): 
 describe("the life of a Proxy", () => {
   test("an intent shows as Pending", () => {
     const instance = makeInstance({ providerID: undefined });
-    const effect = {
+    const effect: Effect = {
       kind: "record-intent",
       instance,
       retiring: [],
