@@ -75,11 +75,19 @@ function holdsAll(wanted, installed) {
 }
 
 /**
- * @typedef {{version?: string, optional?: boolean, os?: string[], cpu?: string[], libc?: string[]}} LockedPackage
+ * @typedef {{version?: string, optional?: boolean, os?: string | string[], cpu?: string | string[], libc?: string[]}} LockedPackage
  * @param {string} lockfile
+ * @returns {Record<string, LockedPackage>}
  */
 function packagesOf(lockfile) {
-  return /** @type {{packages?: Record<string, LockedPackage>}} */ (JSON.parse(lockfile)).packages ?? {};
+  /** @type {unknown} */
+  const parsed = JSON.parse(lockfile);
+  return isLockfile(parsed) ? parsed.packages : {};
+}
+
+/** npm's own format since npm 7. @param {unknown} parsed @returns {parsed is {packages: Record<string, LockedPackage>}} */
+function isLockfile(parsed) {
+  return typeof parsed === "object" && parsed !== null && "packages" in parsed;
 }
 
 /**
@@ -89,7 +97,7 @@ function packagesOf(lockfile) {
  */
 function isRequiredHere({ optional, os, cpu, libc }) {
   if (optional !== true) return true;
-  return os?.includes(process.platform) === true && cpu?.includes(process.arch) === true && libc === undefined;
+  return [os].flat().includes(process.platform) && [cpu].flat().includes(process.arch) && libc === undefined;
 }
 
 /** @param {string} root */

@@ -7,12 +7,14 @@ import { SetupError } from "./setup-error.mjs";
 const oldest = { major: 24, minor: 12 };
 
 /**
- * The Node that runs the scripts: the one that npm installed into the checkout, else the one that runs this.
+ * The Node that runs the scripts: the one that npm installed into the checkout, else the one that runs this. (Not
+ * looked for in node_modules/.bin: where the packages for two processors name the same program, npm 10 takes the link
+ * away again together with the package that does not fit.)
  * Throws SetupError when both are too old.
  * @param {string} root
  */
 export function chooseNode(root) {
-  const installed = path.join(root, "node_modules/.bin/node");
+  const installed = path.join(root, `node_modules/node-${process.platform}-${process.arch}/bin/node`);
   // Asked, not read from its package.json: a Node for another C library is there but does not start.
   const answer = spawnSync(installed, ["--version"], { encoding: "utf8", timeout: 10_000 });
   if (answer.status === 0 && isNewEnough(answer.stdout.trim())) return installed;

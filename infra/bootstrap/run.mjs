@@ -54,7 +54,11 @@ async function main(given) {
   const node = chooseNode(root);
   const env = {
     ...process.env,
-    PATH: searchPath([path.join(root, "node_modules/.bin")], process.env.PATH, systemFolders.programs),
+    PATH: searchPath(
+      [path.join(root, "node_modules/.bin"), path.dirname(node)],
+      process.env.PATH,
+      systemFolders.programs,
+    ),
   };
   const end = await foreground.run(node, [path.resolve(root, script), ...rest], { cwd: root, env, stdio: "inherit" });
   if (end.signal !== null) endBySignal(end.signal);

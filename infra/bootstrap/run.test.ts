@@ -39,7 +39,9 @@ test("a fresh checkout gets its packages with one npm ci, says so, and runs the 
 
 test("the script finds the checkout's programs first and system programs last on its PATH", async () => {
   const { stdout } = await checkout.run(["script.ts"]);
-  expect(stdout).toContain(`"path":"${checkout.root}/node_modules/.bin:${checkout.root}/bin:/bin:`);
+  expect(stdout).toContain(
+    `"path":"${checkout.root}/node_modules/.bin:${path.dirname(process.execPath)}:${checkout.root}/bin:/bin:`,
+  );
   expect(stdout).toContain(":/usr/sbin:");
 });
 
@@ -159,8 +161,9 @@ test.each(older)(
     const without = await checkout.run(["script.ts"], { node });
     expect(without.code).toBe(1);
     expect(without.stderr).toContain("Node 24.12 or later");
-    await checkout.write("node_modules/.bin/.keep", "");
-    await symlink(process.execPath, path.join(checkout.root, "node_modules/.bin/node"));
+    const folder = `node_modules/node-${process.platform}-${process.arch}/bin`;
+    await checkout.write(`${folder}/.keep`, "");
+    await symlink(process.execPath, path.join(checkout.root, folder, "node"));
     const end = await checkout.run(["script.ts"], { node });
     expect(end.code).toBe(0);
     expect(end.stdout).toContain(`"node":"${process.version}"`);
