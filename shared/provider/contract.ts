@@ -8,6 +8,8 @@ export interface Provider {
   /** Configured name; unique. */
   readonly name: string;
   readonly type: string;
+  /** How often a pending or deleting instance is worth reading, in milliseconds; PENDING_POLL_SECONDS when absent. */
+  readonly pendingPollMs?: number;
 
   /**
    * The zone (or host) for a request. Pure: no I/O, the same answer for the same config.
