@@ -24,6 +24,8 @@ export const keys = {
   members: "{ep}:members",
   /** Hash: `<namespace>/<name>` -> member of its current incarnation. */
   names: "{ep}:names",
+  /** Set, one per `<namespace>/<name>`: all its members, retiring ones too. */
+  membersOfName: (key: string) => `{ep}:named:${key}`,
   /** Set of the buckets that ever had a member: see `bucket`. */
   buckets: "{ep}:buckets",
   /**
@@ -39,10 +41,12 @@ export const keys = {
   probe: (id: Member) => `{ep}:probe:${id}`,
   /** Hash, one per lease: see shared/lease. */
   lease: (id: string) => `{ep}:lease:${id}`,
-  /** Sorted set: lease id -> expiry, in Redis ms. */
+  /** Sorted set: `<lease id>|<member>` -> expiry, in Redis ms. Names the member, so that it outlives the lease's hash. */
   leaseExpiry: "{ep}:lease-expiry",
   /** Sorted set: lease id -> expiry, of one instance. */
   leasesOfMember: (id: Member) => `{ep}:leases-of:${id}`,
+  /** Sorted set: lease id -> expiry, of all leases that one API token took. */
+  leasesOfToken: (tokenName: string) => `{ep}:leases-of-token:${tokenName}`,
   /** Set of all queues that anybody enqueued to: `<prefix>:<name>`. */
   queues: "{ep}:queues",
 } as const;

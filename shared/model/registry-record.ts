@@ -28,6 +28,9 @@ function json<T extends z.ZodType>(schema: T) {
 /**
  * The hash `{ep}:px:<uid>:<incarnation>`: all that a probe or a grant needs to know of one instance. Each field has one
  * writer, so that nobody overwrites what somebody else knows better.
+ *
+ * A removed instance leaves a tombstone for 10 minutes: `deleted` = 1, `fence` and the fields of the lease scripts, and
+ * nothing else. It has no `uid`, and does not parse as a record.
  */
 export const registryRecord = z.object({
   // Written by reconcile, under its fencing token.
