@@ -10,9 +10,12 @@ export class Script {
   readonly #source: string;
   readonly #sha: string;
 
-  /** `file`: e.g. `new URL("./grant.lua", import.meta.url)`. Read at once, so that a missing file fails the start. */
-  constructor(file: URL) {
-    this.#source = readFileSync(file, "utf8");
+  /**
+   * `files`: e.g. `new URL("./grant.lua", import.meta.url)`; several are joined in order, so that scripts can share a
+   * first part. Read at once, so that a missing file fails the start.
+   */
+  constructor(...files: URL[]) {
+    this.#source = files.map((file) => readFileSync(file, "utf8")).join("\n");
     this.#sha = createHash("sha1").update(this.#source).digest("hex");
   }
 
