@@ -20,8 +20,14 @@ export function describeConditions(situation: Situation, outcome: Outcome, after
   return { Provisioned: provisioned, Healthy: healthy, Ready: describeReady(situation, provisioned, healthy), ...busy };
 }
 
-/** The failure that the user should hear of: of the effects, else of the read, else of what could not be resolved. */
-function failureOf({ proxy, view, wanted, place, configured }: Situation, outcome: Outcome): Failure | undefined {
+/**
+ * The failure of a run, which the user should hear of and the queue should retry: of the effects, else of the read,
+ * else of what could not be resolved.
+ */
+export function failureOf(
+  { proxy, view, wanted, place, configured }: Situation,
+  outcome: Outcome,
+): Failure | undefined {
   const [failed] = outcome.failed;
   if (failed !== undefined) return failed.failure;
   if (view.kind === "unknown") return view.failure;

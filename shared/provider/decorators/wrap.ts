@@ -17,6 +17,7 @@ export function wrapCalls(inner: Provider, around: Around): Provider {
   return {
     name: inner.name,
     type: inner.type,
+    ...(inner.pendingPollMs === undefined ? {} : { pendingPollMs: inner.pendingPollMs }),
     place: (request) => inner.place(request),
     create: (request, call) =>
       around({ op: "create", providerID: undefined }, call, (its) => inner.create(request, its)),

@@ -1,0 +1,93 @@
+import type { ClusterCall } from "#shared/cluster/deadline.ts";
+import type { SecretReader } from "#shared/cluster/secrets.ts";
+import {
+  type InstanceView,
+  needsRead,
+  rememberedVerdict,
+  type Situation,
+  type Verdict,
+} from "#shared/domain/situation.ts";
+import { specHash } from "#shared/domain/spec-hash.ts";
+import { isNotFound, toFailure } from "#shared/errors/failure.ts";
+import type { Fleet } from "#shared/fleet/fleet.ts";
+import { member } from "#shared/model/keys.ts";
+import type { Proxy } from "#shared/model/proxy.ts";
+import type { Provider } from "#shared/provider/contract.ts";
+import { readSecretValues, type SecretValues } from "./secret-values.ts";
+
+export interface GatherDeps {
+  secrets: SecretReader;
+  fleet: Fleet;
+  installation: { id: string; hashKey: Uint8Array };
+  now: () => Date;
+}
+
+export interface Gathered {
+  situation: Situation;
+  /** Undefined where a Secret is missing. */
+  values: SecretValues | undefined;
+}
+
+/** Reads all that a run has to know. Changes nothing. */
+export async function gather(
+  proxy: Proxy,
+  provider: Provider | undefined,
+  deps: GatherDeps,
+  call: ClusterCall,
+): Promise<Gathered> {
+  const values = await readSecretValues(proxy, deps.secrets, call);
+  const verdict = await readVerdict(proxy, deps.fleet);
+  const view = await readInstance(proxy, provider, verdict, call);
+  const situation: Situation = {
+    proxy,
+    now: deps.now(),
+    installation: deps.installation.id,
+    configured: provider !== undefined,
+    wanted: "failure" in values ? values : { specHash: hashOf(proxy, values, deps.installation.hashKey) },
+    place: provider && placeOf(proxy, provider),
+    view,
+    verdict,
+  };
+  return { situation, values: "failure" in values ? undefined : values };
+}
+
+function hashOf({ spec }: Proxy, values: SecretValues, key: Uint8Array): string {
+  return specHash({ placement: spec.placement, port: spec.port, ...values }, key);
+}
+
+function placeOf({ spec }: Proxy, provider: Provider): NonNullable<Situation["place"]> {
+  try {
+    return { zone: provider.place({ placement: spec.placement ?? {} }) };
+  } catch (error) {
+    return { failure: toFailure(error) };
+  }
+}
+
+/** Redis knows best; where it was emptied, the status remembers. */
+async function readVerdict({ metadata, status }: Proxy, fleet: Fleet): Promise<Verdict | undefined> {
+  if (status.instance === undefined) return undefined;
+  return (await fleet.verdict(member(metadata.uid, status.instance.incarnation))) ?? rememberedVerdict(status);
+}
+
+async function readInstance(
+  proxy: Proxy,
+  provider: Provider | undefined,
+  verdict: Verdict | undefined,
+  call: ClusterCall,
+): Promise<InstanceView> {
+  const { instance } = proxy.status;
+  if (instance?.providerID === undefined) return { kind: "none" };
+  if (provider === undefined || !needsRead(proxy, verdict)) return { kind: "unread" };
+  try {
+    const { state, ip, createdAt, message } = await provider.get(instance.providerID, call);
+    return {
+      kind: "seen",
+      state,
+      createdAt,
+      ...(ip === undefined ? {} : { ip }),
+      ...(message === undefined ? {} : { message }),
+    };
+  } catch (error) {
+    return isNotFound(error) ? { kind: "absent" } : { kind: "unknown", failure: toFailure(error) };
+  }
+}

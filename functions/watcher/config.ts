@@ -1,0 +1,10 @@
+import { z } from "zod";
+import { integer } from "#shared/process/environment.ts";
+
+/** Settings of the watcher. */
+export const watcherSettings = z.object({
+  RESYNC_SECONDS: integer(10, 86_400)
+    .default(600)
+    .describe("Every Proxy is looked at once in this time, even if nothing happens."),
+});
+export type WatcherSettings = z.infer<typeof watcherSettings>;

@@ -1,0 +1,91 @@
+import { expect, test } from "vitest";
+import type { EnqueueItem } from "#shared/jobs/producer.ts";
+import { type QueueRef, queueName } from "#shared/jobs/queue-name.ts";
+import { makeProxy } from "#test/fixtures/proxy.ts";
+import { ProxyJobs } from "./proxy-jobs.ts";
+
+function setUp(options: { providers?: string[]; registered?: string[] } = {}) {
+  const jobs: string[] = [];
+  const delays: number[] = [];
+  let broken = false;
+  const providers = options.providers ?? ["lab"];
+  const add = (queue: QueueRef, items: readonly EnqueueItem[]): Promise<void> => {
+    if (broken) return Promise.reject(new Error("Redis is away"));
+    for (const { key, delayMs = 0 } of items) {
+      jobs.push(`${queueName(queue)} ${key}`);
+      delays.push(delayMs);
+    }
+    return Promise.resolve();
+  };
+  const watcher = new ProxyJobs({
+    producer: { enqueue: (queue, key, extra) => add(queue, [{ ...extra, key }]), enqueueMany: add },
+    fleet: { names: () => Promise.resolve(new Set(options.registered)) },
+    providerNames: () => providers,
+  });
+  return { watcher, jobs, delays, providers, breakRedis: (value: boolean) => (broken = value) };
+}
+
+test("a Proxy is a job of its provider's queue, or of the common one when that is not configured", async () => {
+  const { watcher, jobs } = setUp();
+  await watcher.seen(makeProxy());
+  await watcher.seen(makeProxy({ metadata: { name: "p2" }, spec: { provider: "other" } }));
+  expect(jobs).toEqual(["reconcile.lab crawl/p1", "reconcile crawl/p2"]);
+});
+
+test("a status that changed makes no job, a spec that changed makes one", async () => {
+  const { watcher, jobs } = setUp();
+  await watcher.seen(makeProxy());
+  await watcher.seen(makeProxy({ metadata: { resourceVersion: "2" }, status: { phase: "Ready" } }));
+  expect(jobs).toHaveLength(1);
+  await watcher.seen(makeProxy({ metadata: { resourceVersion: "3", generation: 2 } }));
+  expect(jobs).toHaveLength(2);
+});
+
+test("an event whose job could not be enqueued is not lost: the Proxy is new again when it is next seen", async () => {
+  const { watcher, jobs, breakRedis } = setUp();
+  breakRedis(true);
+  await expect(watcher.seen(makeProxy())).rejects.toThrow("Redis is away");
+  breakRedis(false);
+  await watcher.seen(makeProxy());
+  expect(jobs).toEqual(["reconcile.lab crawl/p1"]);
+});
+
+test("a Proxy that went makes one more job", async () => {
+  const { watcher, jobs } = setUp();
+  await watcher.seen(makeProxy());
+  await watcher.gone("crawl/p1");
+  await watcher.gone("crawl/p1");
+  expect(jobs).toEqual(["reconcile.lab crawl/p1", "reconcile.lab crawl/p1"]);
+});
+
+test("a provider that comes or goes makes a job for each of its Proxies, in the queue that is right then", async () => {
+  const { watcher, jobs, providers } = setUp({ providers: [] });
+  await watcher.seen(makeProxy());
+  await watcher.seen(makeProxy({ metadata: { name: "p2" }, spec: { provider: "other" } }));
+  providers.push("lab");
+  await watcher.providersChanged(["lab"]);
+  expect(jobs.slice(2)).toEqual(["reconcile.lab crawl/p1"]);
+});
+
+test("a resync looks at every Proxy once, spread over the interval, and at entries that no Proxy owns", async () => {
+  const { watcher, jobs, delays } = setUp({ registered: ["crawl/p1", "crawl/ghost"] });
+  for (const name of ["p1", "p2", "p3", "p4"]) await watcher.seen(makeProxy({ metadata: { name } }));
+  await watcher.resync(4000);
+  expect(jobs.slice(4)).toEqual(
+    ["p1", "p2", "p3", "p4"].map((name) => `reconcile.lab crawl/${name}`).concat("reconcile crawl/ghost"),
+  );
+  expect(delays.slice(4)).toEqual([1, 1001, 2001, 3001, 0]);
+});
+
+test("every phase is counted, zero included", async () => {
+  const { watcher } = setUp();
+  await watcher.seen(makeProxy({ status: { phase: "Ready" } }));
+  expect(Object.fromEntries(watcher.countByPhase())).toEqual({
+    Pending: 0,
+    Provisioning: 0,
+    Unhealthy: 0,
+    Ready: 1,
+    Failed: 0,
+    Deleting: 0,
+  });
+});

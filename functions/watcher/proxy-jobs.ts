@@ -1,0 +1,82 @@
+import type { Fleet } from "#shared/fleet/fleet.ts";
+import type { EnqueueItem, Producer } from "#shared/jobs/producer.ts";
+import type { QueueRef } from "#shared/jobs/queue-name.ts";
+import { type Proxy, proxyKey } from "#shared/model/proxy.ts";
+import type { Phase } from "#shared/model/proxy-status.ts";
+import { KnownProxies } from "./known-proxies.ts";
+
+export interface ProxyJobsDeps {
+  producer: Pick<Producer, "enqueue" | "enqueueMany">;
+  fleet: Pick<Fleet, "names">;
+  /** Configured providers as this process knows them. */
+  providerNames: () => readonly string[];
+}
+
+/** Turns what happens to Proxies into reconcile jobs. */
+export class ProxyJobs {
+  readonly #deps: ProxyJobsDeps;
+  readonly #known = new KnownProxies();
+
+  constructor(deps: ProxyJobsDeps) {
+    this.#deps = deps;
+  }
+
+  /** A Proxy was listed, added or changed. Rejects when the job could not be enqueued; it is then seen as new again. */
+  async seen(proxy: Proxy): Promise<void> {
+    const key = proxyKey(proxy);
+    if (!this.#known.see(proxy)) return;
+    await this.#enqueue(key, proxy.spec.provider);
+  }
+
+  /** A Proxy is gone: one more run takes it out of the registry. */
+  async gone(key: string): Promise<void> {
+    const known = this.#known.forget(key);
+    if (known !== undefined) await this.#enqueue(key, known.provider);
+  }
+
+  /** The Proxies of these providers are looked at now: their configuration came, went or changed. */
+  async providersChanged(names: readonly string[]): Promise<void> {
+    const keys = this.#known.keys().filter((key) => names.includes(this.#known.get(key)?.provider ?? ""));
+    await this.#enqueueAll(keys.map((key) => ({ key })));
+  }
+
+  /**
+   * Every Proxy once within `spreadMs`, and each registry entry that no Proxy owns. Runs that wait for a retry are not
+   * pulled forward.
+   */
+  async resync(spreadMs: number): Promise<void> {
+    const keys = this.#known.keys();
+    await this.#enqueueAll(
+      keys.map((key, index) => ({ key, delayMs: 1 + Math.floor((index / keys.length) * spreadMs) })),
+    );
+    const unowned = [...(await this.#deps.fleet.names())].filter((key) => this.#known.get(key) === undefined);
+    await this.#deps.producer.enqueueMany(
+      unconfigured,
+      unowned.map((key) => ({ key })),
+    );
+  }
+
+  countByPhase(): Map<Phase, number> {
+    return this.#known.countByPhase();
+  }
+
+  async #enqueue(key: string, provider: string): Promise<void> {
+    try {
+      await this.#deps.producer.enqueue(this.#queueOf(provider), key);
+    } catch (error) {
+      this.#known.doubt(key);
+      throw error;
+    }
+  }
+
+  async #enqueueAll(items: readonly EnqueueItem[]): Promise<void> {
+    const byProvider = Map.groupBy(items, ({ key }) => this.#known.get(key)?.provider ?? "");
+    for (const [provider, batch] of byProvider) await this.#deps.producer.enqueueMany(this.#queueOf(provider), batch);
+  }
+
+  #queueOf(provider: string): QueueRef {
+    return this.#deps.providerNames().includes(provider) ? { fn: "reconcile", provider } : unconfigured;
+  }
+}
+
+const unconfigured: QueueRef = { fn: "reconcile" };
