@@ -11,6 +11,10 @@ export interface TestRedis {
   port: number;
   password: string;
   pid: number;
+  /** kill -9. The folder stays, so with `--appendonly yes` the data does, too. */
+  crash(): Promise<void>;
+  /** Starts it again after `crash`, on the same port; resolves once it answers. */
+  restart(): Promise<void>;
   /** Ends the server and removes its folder. */
   stop(): Promise<void>;
 }
@@ -36,17 +40,48 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
     await mkdtemp(path.join(tmpdir(), "redis-")),
   ];
   const options = ["--port", `${port}`, "--bind", "127.0.0.1", "--requirepass", password, "--dir", dir, "--save", ""];
-  const server = spawn("redis-server", [...options, "--maxmemory-policy", "noeviction", ...args], { stdio: "ignore" });
+  const url = `redis://:${password}@127.0.0.1:${port}`;
+  const launch = (): Promise<Server> => launchServer(url, [...options, "--maxmemory-policy", "noeviction", ...args]);
+  let server: Server;
+  try {
+    server = await launch();
+  } catch (error) {
+    await rm(dir, { recursive: true, force: true });
+    throw error;
+  }
+  return {
+    url,
+    port,
+    password,
+    get pid() {
+      return server.pid;
+    },
+    crash: () => server.kill(),
+    async restart() {
+      server = await launch();
+    },
+    async stop() {
+      await server.kill();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Server {
+  pid: number;
+  kill(): Promise<void>;
+}
+
+async function launchServer(url: string, options: string[]): Promise<Server> {
+  const server = spawn("redis-server", options, { stdio: "ignore" });
   const exited = new Promise<void>((resolve) => {
     server.once("exit", () => resolve());
     server.once("error", () => resolve());
   });
-  const stop = async (): Promise<void> => {
+  const kill = async (): Promise<void> => {
     server.kill("SIGKILL");
     await exited;
-    await rm(dir, { recursive: true, force: true });
   };
-  const url = `redis://:${password}@127.0.0.1:${port}`;
   const client = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 20, lazyConnect: true });
   client.on("error", () => undefined); // refused until the server listens
   try {
@@ -61,11 +96,11 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
       late,
     ]);
   } catch (error) {
-    await stop();
+    await kill();
     throw error;
   } finally {
     client.disconnect();
   }
   if (server.pid === undefined) throw new Error("redis-server has no process id: is it installed?");
-  return { url, port, password, pid: server.pid, stop };
+  return { pid: server.pid, kill };
 }

@@ -24,8 +24,14 @@ const reconnectDelayMs = (attempt: number): number => Math.min(attempt * 50, 500
 export function connectRedis(options: RedisConnectOptions): RedisClient {
   const target = parseRedisUrl(options.url);
   const client = target.kind === "cluster" ? openCluster(target, options) : openSingle(target, options);
-  client.on("error", options.onError);
+  client.on("error", (error: Error) => options.onError(withoutArguments(error)));
   return client;
+}
+
+/** ioredis hangs the failed command on its errors, arguments and all: the password of an AUTH, a stored credential. */
+export function withoutArguments<E>(error: E): E {
+  if (error instanceof Error) Reflect.deleteProperty(error, "command");
+  return error;
 }
 
 function openSingle(target: RedisTarget, options: RedisConnectOptions): Redis {

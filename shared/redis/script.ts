@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { RedisClient } from "./connect.ts";
+import { type RedisClient, withoutArguments } from "./connect.ts";
 
 /**
  * A Lua script kept in a `.lua` file, headed by its KEYS, ARGV and what it returns.
@@ -19,13 +19,17 @@ export class Script {
     this.#sha = createHash("sha1").update(this.#source).digest("hex");
   }
 
-  /** One round trip. The answer's shape is the script's; callers parse it. */
+  /** One round trip. The answer's shape is the script's; callers parse it. Errors hold no argument. */
   async run(redis: RedisClient, scriptKeys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     try {
       return await redis.evalsha(this.#sha, scriptKeys.length, ...scriptKeys, ...args);
     } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+      if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw withoutArguments(error);
+    }
+    try {
       return await redis.eval(this.#source, scriptKeys.length, ...scriptKeys, ...args);
+    } catch (error) {
+      throw withoutArguments(error);
     }
   }
 }
