@@ -10,6 +10,7 @@ import type { Situation } from "#shared/domain/situation.ts";
 import { Failure } from "#shared/errors/failure.ts";
 import type { QueueRef } from "#shared/jobs/queue-name.ts";
 import type { JobRun } from "#shared/jobs/run-job.ts";
+import { finalizer } from "#shared/model/names.ts";
 import { type Proxy, parseProxyKey } from "#shared/model/proxy.ts";
 import type { Provider } from "#shared/provider/contract.ts";
 import { act } from "./act.ts";
