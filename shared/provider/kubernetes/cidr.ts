@@ -35,6 +35,12 @@ export function formatCidr({ family, base, prefix }: Cidr): string {
   return `${parts.join(family === 4 ? "." : ":")}/${prefix}`;
 }
 
+/** The same addresses without a block that lies in another one: of two such, Squid ignores the larger. */
+export function disjoint(blocks: Cidr[]): Cidr[] {
+  const bySize = [...blocks].sort((a, b) => a.prefix - b.prefix);
+  return bySize.filter((block, index) => !bySize.slice(0, index).some((larger) => overlaps(larger, block)));
+}
+
 /** What is left of `blocks` without `holes`: no address in a hole, and every other one still there. */
 export function subtract(blocks: Cidr[], holes: Cidr[]): Cidr[] {
   return holes.reduce((left, hole) => left.flatMap((block) => without(block, hole)), blocks);
