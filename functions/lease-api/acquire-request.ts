@@ -44,12 +44,16 @@ const selector = z
   })
   .describe("Which proxies are wanted. What is absent matches all.");
 
-export const acquireRequest = z.strictObject({
-  target: target.optional(),
-  ttlSeconds: z.int().min(10).max(3600).default(300).describe("How long the lease lasts."),
-  selector: selector.prefault({}),
-  owner: owner.optional(),
-});
+/** No body at all asks for any proxy: `curl -X POST` is enough for a first look. */
+export const acquireRequest = z.preprocess(
+  (body) => body ?? {},
+  z.strictObject({
+    target: target.optional(),
+    ttlSeconds: z.int().min(10).max(3600).default(300).describe("How long the lease lasts."),
+    selector: selector.prefault({}),
+    owner: owner.optional(),
+  }),
+);
 
 /** The Lease-Token header of calls on one lease. */
 export const leaseTokenHeader = z.looseObject({ "lease-token": z.string().min(1).max(256).optional() });
