@@ -22,11 +22,11 @@ const quantity = z
 const amounts = z.record(z.string().min(1), quantity);
 
 const toleration = z.strictObject({
-  key: z.string().optional(),
-  operator: z.enum(["Exists", "Equal"]).optional(),
-  value: z.string().optional(),
-  effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
-  tolerationSeconds: z.int().min(0).optional(),
+  key: z.string().exactOptional(),
+  operator: z.enum(["Exists", "Equal"]).exactOptional(),
+  value: z.string().exactOptional(),
+  effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).exactOptional(),
+  tolerationSeconds: z.int().min(0).exactOptional(),
 });
 
 /** The `kubernetes:` block of a provider. Every key has a default, so the block may be missing. */

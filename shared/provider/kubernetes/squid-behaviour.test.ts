@@ -227,6 +227,11 @@ describe("with a site on loopback opened", () => {
     expect(answer).not.toMatch(/^(via|x-cache|x-cache-lookup|cache-status|age|warning|server):/im);
   });
 
+  test("a path of Squid's own icons is the site's", async () => {
+    const request = get(`127.0.0.9:${port}`).replace("/ HTTP/", "/squid-internal-static/icons/SN.png HTTP/");
+    expect(await exchange(proxy.port, request)).toMatch(/hello$/);
+  });
+
   test("a client's own Cache-Control reaches the site", async () => {
     await exchange(proxy.port, get(`127.0.0.9:${port}`, "Cache-Control: no-cache\r\n"));
     expect(seen.at(-1)?.headers["cache-control"]).toBe("no-cache");

@@ -74,6 +74,7 @@ acl logged_in proxy_auth REQUIRED
 function access({ htpasswdFile, settings }: SquidConfigInput): string {
   const sources = settings.allowSources.map((text) => valid(parseCidr(text)));
   const closed = closedDestinations(settings.allowDestinations.map((text) => valid(parseDestination(text))));
+  const restricted = closed.ports.filter((one) => one.blocks.length > 0);
   const ports = closed.ports.map(({ port }) => port);
   const connect = [...new Set(settings.connectPorts)];
   return `${[
@@ -84,7 +85,7 @@ function access({ htpasswdFile, settings }: SquidConfigInput): string {
     // Below 1025 only the web's own: other services would take a request body for commands.
     `acl http_port_allowed port ${[...new Set([80, 443, ...ports])].join(" ")} 1025-65535`,
     "acl resolved dst all",
-    ...closed.ports.flatMap(({ port, blocks: those }) => [
+    ...restricted.flatMap(({ port, blocks: those }) => [
       `acl port_${port} port ${port}`,
       list(`acl closed_on_${port} dst`, blocks(those)),
     ]),
@@ -101,7 +102,7 @@ function access({ htpasswdFile, settings }: SquidConfigInput): string {
     // A name without an address matches no dst list, but might have one a moment later.
     "deny_info 503:ERR_DNS_FAIL resolved",
     "http_access deny !resolved",
-    ...ports.map((port) => `http_access deny port_${port} closed_on_${port}`),
+    ...restricted.map(({ port }) => `http_access deny port_${port} closed_on_${port}`),
     `http_access deny ${ports.length > 0 ? "!opened_port " : ""}closed`,
     "http_access allow all",
   ].join("\n")}\n`;
@@ -109,7 +110,7 @@ function access({ htpasswdFile, settings }: SquidConfigInput): string {
 
 /** One line per block: a config line may not be longer than Squid's buffer. */
 function list(head: string, values: string[]): string {
-  return values.length === 0 ? `${head} none` : values.map((value) => `${head} ${value}`).join("\n");
+  return values.map((value) => `${head} ${value}`).join("\n");
 }
 
 /** Squid turns 0.0.0.0/0 into "all", IPv6 included; two halves mean what is written. */

@@ -1,0 +1,38 @@
+import type { ProviderEntry } from "./config.ts";
+import type { Provider } from "./contract.ts";
+import { withDeadline } from "./decorators/deadline.ts";
+import { type ProviderCall, withMetrics } from "./decorators/metrics.ts";
+import { type CoreApi, podCluster } from "./kubernetes/objects.ts";
+import { KubernetesProvider } from "./kubernetes/provider.ts";
+
+export interface ProviderDeps {
+  installation: string;
+  /** The watched namespaces. */
+  namespaces: readonly string[] | "*";
+  /** Our own API server, for providers that live in it: `(call) => connection.api(CoreV1Api, call)`. */
+  coreApi: CoreApi;
+  observe: (call: ProviderCall) => void;
+  /** Told what a listing of a provider had to leave out, and why. */
+  onUnreadable: (provider: string, part: string, error: unknown) => void;
+}
+
+/** Makes a provider of a configured type; the only place that knows the types. Dials nothing. */
+export function createProvider(entry: ProviderEntry, deps: ProviderDeps): Provider {
+  return withMetrics(withDeadline(bare(entry, deps)), deps.observe);
+}
+
+function bare(entry: ProviderEntry, deps: ProviderDeps): Provider {
+  switch (entry.type) {
+    case "kubernetes":
+      return new KubernetesProvider({
+        name: entry.name,
+        settings: entry.kubernetes,
+        cluster: podCluster(deps.coreApi),
+        scope: {
+          installation: deps.installation,
+          namespaces: deps.namespaces,
+          onUnreadable: (namespace, error) => deps.onUnreadable(entry.name, namespace, error),
+        },
+      });
+  }
+}
