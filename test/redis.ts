@@ -67,6 +67,17 @@ export async function startRedis(args: string[] = []): Promise<TestRedis> {
   };
 }
 
+/** The same as a cluster of one node, which refuses a script over two slots as any cluster does. */
+export async function startRedisCluster(): Promise<TestRedis> {
+  // The bus port is the port plus 10,000 otherwise, which need not exist; alone, a node does not know its address.
+  const bus = ["--cluster-port", String(await freePort()), "--cluster-announce-ip", "127.0.0.1"];
+  const server = await startRedis(["--cluster-enabled", "yes", ...bus]);
+  const client = new Redis(server.url);
+  await client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+  client.disconnect();
+  return { ...server, url: server.url.replace("redis:", "redis+cluster:") };
+}
+
 interface Server {
   pid: number;
   kill(): Promise<void>;

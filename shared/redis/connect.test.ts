@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import { freePort, startRedis, type TestRedis } from "#test/redis.ts";
+import { freePort, startRedis, startRedisCluster, type TestRedis } from "#test/redis.ts";
 import { connectRedis, type RedisClient, type RedisConnectOptions } from "./connect.ts";
 
 async function serve(args: string[] = []): Promise<TestRedis> {
@@ -59,12 +59,9 @@ test("the master is found through a Sentinel that has a password of its own", as
 });
 
 test("a cluster is reached", async () => {
-  // The bus port is the port plus 10,000 otherwise, which need not exist; alone, a node does not know its address.
-  const bus = ["--cluster-port", String(await freePort()), "--cluster-announce-ip", "127.0.0.1"];
-  const server = await serve(["--cluster-enabled", "yes", ...bus]);
-  await connect(server.url).call("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
-  const redis = connect(server.url.replace("redis:", "redis+cluster:"));
-  await expect.poll(() => redis.set("k", "v").catch(String), { timeout: 15_000 }).toBe("OK");
+  const cluster = await startRedisCluster();
+  onTestFinished(() => cluster.stop());
+  expect(await connect(cluster.url).set("k", "v")).toBe("OK");
 });
 
 test("whenDown fail: a command fails while Redis is away, and works again once it is back", async () => {

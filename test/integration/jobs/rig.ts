@@ -26,13 +26,10 @@ export interface JobRig {
 }
 
 /** A Redis of the test's own, with a producer and as many consumers as it asks for. All ends with the test. */
-export async function startJobRig(
-  options: { args?: string[]; url?: (server: TestRedis) => string } = {},
-): Promise<JobRig> {
-  const server = await startRedis(options.args);
+export async function startJobRig(start: () => Promise<TestRedis> = startRedis): Promise<JobRig> {
+  const server = await start();
   onTestFinished(() => server.stop());
-  const url = options.url?.(server) ?? server.url;
-  const redis = connectRedis({ url, name: "test", whenDown: "wait", onError: () => undefined });
+  const redis = connectRedis({ url: server.url, name: "test", whenDown: "wait", onError: () => undefined });
   onTestFinished(() => redis.disconnect());
   const log = { debug: () => undefined, info: () => undefined, warn: () => undefined };
   const producer = createProducer({ redis, log });
