@@ -32,7 +32,7 @@ async function startProxy(answer: string | Buffer, { end = false } = {}): Promis
 }
 
 async function closed(server: RawServer): Promise<void> {
-  await expect.poll(() => server.connections(), { interval: 2 }).toEqual({ made: 1, open: 0 });
+  await expect.poll(() => server.connections(), { timeout: 20_000, interval: 2 }).toEqual({ made: 1, open: 0 });
 }
 
 function send(port: number, target: Partial<ProbeTarget> = {}, signal = never) {
@@ -158,7 +158,7 @@ test("an endless body is cut off at 64 KiB and counts, but says no address", asy
   const result = await send(proxy.port, { url: httpUrl });
   expect(result).toMatchObject({ ok: true });
   expect(result.observedIP).toBeUndefined();
-  await expect.poll(() => proxy.connections().open).toBe(0);
+  await expect.poll(() => proxy.connections().open, { timeout: 20_000, interval: 2 }).toBe(0);
 });
 
 test("a connection that ends too early is a failure at every stage", async () => {
@@ -197,9 +197,9 @@ test("a signal ends the probe without a result, at once and with its sockets clo
   const proxy = await start(() => undefined);
   const stop = new AbortController();
   const running = send(proxy.port, { url: httpsUrl, timeoutMs: 60_000 }, stop.signal);
-  await expect.poll(() => proxy.connections().open).toBe(1);
+  await expect.poll(() => proxy.connections().open, { timeout: 20_000, interval: 2 }).toBe(1);
   stop.abort(new Error("stopping"));
   await expect(running).rejects.toThrow("stopping");
-  await expect.poll(() => proxy.connections().open).toBe(0);
+  await expect.poll(() => proxy.connections().open, { timeout: 20_000, interval: 2 }).toBe(0);
   await expect(send(proxy.port, {}, stop.signal)).rejects.toThrow("stopping");
 });
