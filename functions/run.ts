@@ -66,7 +66,12 @@ async function run(start: NonNullable<(typeof roles)[string]>, only: readonly Fu
   const metrics = new Metrics();
   metrics.collectProcess();
   const parts = new RunningParts(log);
-  const stopped = stopSignal();
+  const stopping = new AbortController();
+  const stopped = stopSignal().then((signal) => {
+    log.info({ signal }, "stopping");
+    stopping.abort(new Error("the process stops"));
+    return undefined;
+  });
   let started: Role[] | undefined;
   try {
     const admin = await startAdminServer({
@@ -77,9 +82,12 @@ async function run(start: NonNullable<(typeof roles)[string]>, only: readonly Fu
       notReady: () => started?.flatMap((role) => role.notReady()) ?? ["the start"],
     });
     parts.add("admin", admin.close);
-    started = await start({ env: process.env, log, levels, metrics, parts }, only);
-    log.info({ adminPort: admin.port, version: version() }, "started");
-    log.info({ signal: await stopped }, "stopping");
+    const starting = start({ env: process.env, log, levels, metrics, parts, stopping: stopping.signal }, only);
+    started = await Promise.race([starting, stopped]);
+    // A start that is cut off fails in its own time; nobody waits for it.
+    if (started === undefined) starting.catch(() => undefined);
+    else log.info({ adminPort: admin.port, version: version() }, "started");
+    await stopped;
     return 0;
   } finally {
     await parts.stopAll(stopTimeoutMs);

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { stringify } from "yaml";
+import { settingsPage } from "#infra/settings-page.ts";
 import { proxyCrd } from "#shared/model/crd.ts";
 
 /**
@@ -8,10 +9,13 @@ import { proxyCrd } from "#shared/model/crd.ts";
  * With `--check` it writes nothing and fails when a committed file differs.
  */
 const root = path.join(import.meta.dirname, "..");
-const note = "# Made by `npm run generate` from shared/model. Do not edit.\n";
+const yamlNote = "# Made by `npm run generate` from shared/model. Do not edit.\n";
 
 export function generatedFiles(): Map<string, string> {
-  return new Map([["charts/egress-proxies/crds/proxies.yaml", yaml(proxyCrd())]]);
+  return new Map([
+    ["charts/egress-proxies/crds/proxies.yaml", yaml(proxyCrd())],
+    ["docs/settings.md", settingsPage()],
+  ]);
 }
 
 /** Names of the generated files that differ from what the code says. */
@@ -20,7 +24,7 @@ export function outdatedFiles(): string[] {
 }
 
 function yaml(value: unknown): string {
-  return note + stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+  return yamlNote + stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
 function read(file: string): string | undefined {

@@ -9,6 +9,8 @@ export interface ProcessContext {
   levels: LogLevels;
   metrics: Metrics;
   parts: RunningParts;
+  /** Fires when the process is to end. */
+  stopping: AbortSignal;
 }
 
 /** A role that has started. */

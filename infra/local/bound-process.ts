@@ -8,6 +8,8 @@ export interface BoundProcessOptions {
   args: string[];
   /** What the program writes goes there; emptied first, so that it tells of this life only. */
   logFile: string;
+  /** Added to the environment. */
+  env?: Record<string, string>;
   /** Run as that user; only root can. */
   user?: { uid: number; gid: number } | undefined;
 }
@@ -26,14 +28,19 @@ export interface BoundProcess {
  * things in order. Rejects when it cannot be started.
  */
 export async function startBoundProcess(options: BoundProcessOptions): Promise<BoundProcess> {
-  const { command, args, logFile, user } = options;
+  const { command, args, logFile, user, env } = options;
   const log = openSync(logFile, "w", 0o600);
   // Changing the user clears the kernel's promise, so setpriv does both, in the right order.
   const identity = user === undefined ? [] : ["--reuid", `${user.uid}`, "--regid", `${user.gid}`, "--clear-groups"];
   try {
     if (user !== undefined) fchownSync(log, user.uid, user.gid);
     const argv = ["--pdeathsig", "KILL", ...identity, "--", command, ...args];
-    const child = spawn("setpriv", argv, { stdio: ["ignore", log, log], detached: true, cwd: "/" });
+    const child = spawn("setpriv", argv, {
+      stdio: ["ignore", log, log],
+      detached: true,
+      cwd: "/",
+      env: { ...process.env, ...env },
+    });
     const exit = new Promise<{ code: number; how: string }>((resolve) => {
       child.once("exit", (code, signal) => {
         resolve(code === null ? { code: 128, how: `ended by ${signal}` } : { code, how: `exited with code ${code}` });

@@ -39,8 +39,8 @@ export class Metrics {
 
   readonly leaseRequests = new Counter({
     name: "proxy_operator_lease_requests_total",
-    help: "Requests to the lease API, by route and status.",
-    labelNames: ["route", "status"],
+    help: "Requests to the lease API, by method, route and status.",
+    labelNames: ["method", "route", "status"],
     registers: [this.registry],
   });
 

@@ -1,0 +1,61 @@
+import { randomBytes } from "node:crypto";
+import { healthProbeSettings } from "#functions/health-probe/config.ts";
+import { HealthProbe } from "#functions/health-probe/health-probe.ts";
+import { createLeaseFunction } from "#functions/lease/lease.ts";
+import { Fleet } from "#shared/fleet/fleet.ts";
+import { ProbeSchedule } from "#shared/fleet/probe-schedule.ts";
+import { createConsumer, type JobReport } from "#shared/jobs/consumer.ts";
+import { createProducer, type Producer } from "#shared/jobs/producer.ts";
+import { LeaseStore } from "#shared/lease/store.ts";
+import { parseEnvironment } from "#shared/process/environment.ts";
+import type { RedisClient } from "#shared/redis/connect.ts";
+import type { FunctionName } from "./function-names.ts";
+import { loggerOf, type ProcessContext, type Role } from "./process-context.ts";
+import { startReconcile } from "./reconcile.ts";
+import { openRedis } from "./redis.ts";
+
+/** Works on jobs and probes proxies: all functions, or some of them. */
+export async function startFunctions(context: ProcessContext, only: readonly FunctionName[]): Promise<Role> {
+  const redis = openRedis(context, "functions", "wait");
+  const producer = createProducer({ redis, log: loggerOf(context, "jobs") });
+  context.parts.add("producer", producer.close);
+  const fleet = new Fleet({ redis });
+  const onOutcome = ({ queue, kind }: JobReport): void =>
+    context.metrics.jobs.inc({ function: queue.fn, outcome: kind });
+  if (only.includes("lease")) startLease(context, redis, onOutcome);
+  if (only.includes("health-probe")) startHealthProbe(context, redis, producer);
+  if (only.includes("reconcile")) await startReconcile(context, { redis, producer, fleet, onOutcome });
+  return { notReady: () => [] };
+}
+
+function startLease(context: ProcessContext, redis: RedisClient, onOutcome: (report: JobReport) => void): void {
+  const log = loggerOf(context, "lease");
+  const store = new LeaseStore({
+    redis,
+    randomId: () => randomBytes(18).toString("base64url"),
+    random: Math.random,
+    monotonicMs: () => performance.now(),
+  });
+  const consumer = createConsumer({
+    redis,
+    queue: { fn: "lease" },
+    concurrency: 1,
+    handler: createLeaseFunction({ store, log }),
+    backoff: { baseMs: 1_000, maxMs: 10_000, slowMs: 10_000, permanentMs: 60_000 },
+    log,
+    onOutcome,
+  });
+  context.parts.add("lease", consumer.close);
+}
+
+function startHealthProbe(context: ProcessContext, redis: RedisClient, producer: Producer): void {
+  const probes = new HealthProbe({
+    schedule: new ProbeSchedule({ redis }),
+    settings: parseEnvironment(healthProbeSettings, context.env),
+    enqueueReconcile: (provider, key) => producer.enqueue({ fn: "reconcile", provider }, key),
+    onProbe: (probe) => context.metrics.observeProbe(probe),
+    log: loggerOf(context, "health-probe"),
+  });
+  probes.start();
+  context.parts.add("health-probe", () => probes.stop());
+}

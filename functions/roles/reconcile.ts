@@ -1,0 +1,71 @@
+import { reconcileSettings } from "#functions/reconcile/config.ts";
+import { ReconcileConsumers } from "#functions/reconcile/start.ts";
+import { EventRecorder } from "#shared/cluster/events.ts";
+import { ProxyClient } from "#shared/cluster/proxies.ts";
+import { SecretReader } from "#shared/cluster/secrets.ts";
+import { toFailure } from "#shared/errors/failure.ts";
+import type { Fleet } from "#shared/fleet/fleet.ts";
+import type { JobReport } from "#shared/jobs/consumer.ts";
+import type { Producer } from "#shared/jobs/producer.ts";
+import { parseEnvironment } from "#shared/process/environment.ts";
+import { clusterSettings, watchedNamespaces } from "#shared/process/settings.ts";
+import { withDeadline } from "#shared/provider/decorators/deadline.ts";
+import { withMetrics } from "#shared/provider/decorators/metrics.ts";
+import { createProvider } from "#shared/provider/factory.ts";
+import { ProviderSet } from "#shared/provider/providers.ts";
+import type { RedisClient } from "#shared/redis/connect.ts";
+import { installationOf, openCluster } from "./cluster.ts";
+import { loggerOf, type ProcessContext } from "./process-context.ts";
+import { followProvidersFile } from "./providers.ts";
+
+interface Shared {
+  redis: RedisClient;
+  producer: Producer;
+  fleet: Fleet;
+  onOutcome: (report: JobReport) => void;
+}
+
+/** Connects reconcile to the cluster and to the configured providers, which it follows without a restart. */
+export async function startReconcile(context: ProcessContext, shared: Shared): Promise<void> {
+  const settings = parseEnvironment(clusterSettings.extend(reconcileSettings.shape), context.env);
+  const connection = openCluster(context, settings, "functions");
+  const installation = await installationOf(context, settings, connection);
+  const events = new EventRecorder({ connection, log: loggerOf(context, "events") });
+  context.parts.add("events", () => events.close());
+  const log = loggerOf(context, "reconcile");
+  const providers = openProviders(context, {
+    connection,
+    installation: installation.id,
+    namespaces: watchedNamespaces(settings),
+    log: loggerOf(context, "provider"),
+  });
+  const consumers = new ReconcileConsumers({
+    ...shared,
+    settings,
+    log,
+    installation,
+    events,
+    proxies: new ProxyClient({ connection }),
+    secrets: new SecretReader({ connection }),
+    provider: (name) => providers.get(name),
+    handOver: (queue, key, delayMs) => shared.producer.enqueue(queue, key, { delayMs }),
+    onGone: (key) => context.metrics.forgetProxy(key),
+  });
+  context.parts.add("reconcile", () => consumers.stop());
+  await followProvidersFile(context, settings.PROVIDERS_FILE, async (entries) => {
+    providers.apply(entries);
+    await consumers.follow(providers.names());
+  });
+  log.info({ installation: installation.id, server: connection.server, providers: providers.names() }, "reconciling");
+}
+
+function openProviders(context: ProcessContext, deps: Parameters<typeof createProvider>[1]): ProviderSet {
+  const observe = context.metrics.providerRequests;
+  const providers = new ProviderSet({
+    create: (entry) => withMetrics(withDeadline(createProvider(entry, deps)), (call) => observe.inc({ ...call })),
+    onCloseError: (name, error) =>
+      deps.log.warn({ provider: name, reason: toFailure(error).message }, "could not close a provider"),
+  });
+  context.parts.add("providers", () => providers.close());
+  return providers;
+}

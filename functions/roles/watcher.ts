@@ -1,0 +1,15 @@
+import { watcherSettings } from "#functions/watcher/config.ts";
+import { type ProxyHandlers, Watcher } from "#functions/watcher/watcher.ts";
+import { watchProxies } from "#shared/cluster/watch-proxies.ts";
+import { Fleet } from "#shared/fleet/fleet.ts";
+import { createProducer } from "#shared/jobs/producer.ts";
+import { listQueues, queueName } from "#shared/jobs/queue-name.ts";
+import { createStuckKeySweep } from "#shared/jobs/sweep.ts";
+import { parseEnvironment } from "#shared/process/environment.ts";
+import { clusterSettings, watchedNamespaces } from "#shared/process/settings.ts";
+import type { ProviderEntry } from "#shared/provider/config.ts";
+import type { RedisClient } from "#shared/redis/connect.ts";
+import { openCluster } from "./cluster.ts";
+import { loggerOf, type ProcessContext, type Role } from "./process-context.ts";
+import { followProvidersFile } from "./providers.ts";
+import { openRedis } from "./redis.ts";

@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Agent, ProxyAgent, request } from "undici";
+import { z } from "zod";
+import type { Proxy } from "#shared/model/proxy.ts";
+import type { ApiClient } from "./api-client.ts";
+
+const readyTimeoutMs = 120_000;
+const pollMs = 250;
+
+/** Waits until the named Proxies are Ready, and says so for each as it goes. Throws with what holds back the rest. */
+export async function waitUntilReady(
+  api: ApiClient,
+  options: { namespace: string; names: readonly string[]; say: (line: string) => void; signal: AbortSignal },
+): Promise<void> {
+  const { namespace, names, say, signal } = options;
+  const shown = new Map<string, string>();
+  for (const deadline = Date.now() + readyTimeoutMs; ; ) {
+    const proxies = (await api.proxies(namespace)).filter(({ metadata }) => names.includes(metadata.name));
+    for (const each of proxies) {
+      const line = summary(each);
+      if (shown.get(each.metadata.name) !== line) say(line);
+      shown.set(each.metadata.name, line);
+    }
+    const waiting = proxies.filter(({ status }) => status.phase !== "Ready");
+    if (proxies.length === names.length && waiting.length === 0) return;
+    if (Date.now() > deadline) throw new Error(`not Ready in time:\n${waiting.map(explain).join("\n")}`);
+    await sleep(pollMs, undefined, { signal });
+  }
+}
+
+function summary({ metadata, status }: Proxy): string {
+  const at = status.endpoint === undefined ? "" : ` at ${status.endpoint.host}:${status.endpoint.port}`;
+  return `proxy/${metadata.name}: ${status.phase ?? "seen"}${at}`;
+}
+
+function explain({ metadata, status }: Proxy): string {
+  const ready = status.conditions?.find(({ type }) => type === "Ready");
+  return `  proxy/${metadata.name}: ${ready?.reason ?? "nothing yet"}: ${ready?.message ?? ""}`;
+}
+
+const lease = z.object({
+  id: z.string(),
+  token: z.string(),
+  expiresAt: z.string(),
+  proxy: z.object({ namespace: z.string(), name: z.string(), host: z.string(), port: z.number(), url: z.string() }),
+});
+export type Lease = z.infer<typeof lease>;
+
+/** Takes a lease as a crawler would. Waits for the API to listen. Throws with the API's own words. */
+export async function takeLease(api: { url: string; token: string }, signal: AbortSignal): Promise<Lease> {
+  const headers = { authorization: `Bearer ${api.token}`, "content-type": "application/json" };
+  const body = JSON.stringify({ ttlSeconds: 60, owner: "first-look" });
+  const answer = await request(`${api.url}/v1/leases`, { method: "POST", headers, body, signal });
+  const document = await answer.body.json();
+  if (answer.statusCode !== 201)
+    throw new Error(`the lease API answered ${answer.statusCode}: ${JSON.stringify(document)}`);
+  return lease.parse(document);
+}
+
+export async function releaseLease(
+  api: { url: string; token: string },
+  { id, token }: Lease,
+  signal: AbortSignal,
+): Promise<void> {
+  const headers = { authorization: `Bearer ${api.token}`, "lease-token": token };
+  const answer = await request(`${api.url}/v1/leases/${id}`, { method: "DELETE", headers, signal });
+  await answer.body.dump();
+  if (answer.statusCode !== 204) throw new Error(`the lease API answered ${answer.statusCode} to a release`);
+}
+
+const page = z.object({ address: z.string() });
+
+/** Fetches a page of the echo site, through a proxy or straight. Returns the address that the site saw. */
+export async function addressSeenBy(
+  site: { url: string; authority: string; proxyUrl?: string },
+  signal: AbortSignal,
+): Promise<string> {
+  const { url, authority: ca, proxyUrl } = site;
+  const dispatcher =
+    proxyUrl === undefined ? new Agent({ connect: { ca } }) : new ProxyAgent({ uri: proxyUrl, requestTls: { ca } });
+  try {
+    const answer = await request(url, { dispatcher, signal });
+    return page.parse(await answer.body.json()).address;
+  } finally {
+    await dispatcher.destroy();
+  }
+}

@@ -1,0 +1,113 @@
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { toFailure } from "#shared/errors/failure.ts";
+import { RunningParts, stopSignal } from "#shared/process/stop.ts";
+import { createLogger } from "#shared/telemetry/logger.ts";
+import { ApiClient } from "./api-client.ts";
+import { type LocalFiles, localFiles } from "./files.ts";
+import { addressSeenBy, releaseLease, takeLease, waitUntilReady } from "./first-look.ts";
+import { takeFolder } from "./one-at-a-time.ts";
+import { proxyNamespace, type Stack, startStack } from "./stack.ts";
+
+const help = `Usage: npm start -- [options]
+
+Runs Egress Proxies on this machine with real Redis, real Squid and a small Kubernetes API for kubectl, applies sample
+Proxies, takes a lease and fetches a page through it. Ctrl-C stops everything; a second start resumes.
+
+Options:
+  --once             stop after the first page, with exit code 0
+  --dir DIR          where its data is kept (default .local)
+  --lease-port PORT  port of the lease API (default 8090)
+  --help             this text
+`;
+
+const samples = path.join(import.meta.dirname, "samples/proxies.yaml");
+const stopTimeoutMs = 30_000;
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      once: { type: "boolean", default: false },
+      dir: { type: "string", default: ".local" },
+      "lease-port": { type: "string", default: "8090" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) return say(help) ?? 0;
+  const leasePort = Number(values["lease-port"]);
+  if (!Number.isInteger(leasePort) || leasePort < 1 || leasePort > 65_535)
+    throw new Error("--lease-port: expected a port");
+  const parts = new RunningParts(createLogger({ levels: { level: "warn", components: {} }, pretty: true }));
+  const stopping = new AbortController();
+  const stopped = stopSignal().then(() => {
+    say("\nStopping; the data stays in its folder.");
+    stopping.abort(new Error("stopped"));
+  });
+  try {
+    const files = localFiles(values.dir);
+    const first = run({ files, leasePort, parts, signal: stopping.signal });
+    await Promise.race([first, stopped]);
+    if (stopping.signal.aborted) return await first.then(() => 0).catch(() => 130);
+    if (!values.once) await stopped;
+    return 0;
+  } finally {
+    await parts.stopAll(stopTimeoutMs);
+  }
+}
+
+interface RunOptions {
+  files: LocalFiles;
+  leasePort: number;
+  parts: RunningParts;
+  signal: AbortSignal;
+}
+
+async function run({ files, leasePort, parts, signal }: RunOptions): Promise<void> {
+  parts.add("folder", await takeFolder(files.dir));
+  const stack = await startStack({ files, leasePort, say, parts });
+  const api = new ApiClient({ ...stack.kubernetes, authority: stack.authority });
+  parts.add("api client", () => api.close());
+  const names = await api.applyFile(samples, proxyNamespace);
+  say(`\nApplied ${names.length} Proxies from ${path.relative(process.cwd(), samples)}`);
+  await waitUntilReady(api, { namespace: proxyNamespace, names, say, signal });
+  await showLease(stack, signal);
+  showNext(stack, files);
+}
+
+async function showLease(stack: Stack, signal: AbortSignal): Promise<void> {
+  const lease = await takeLease(stack.leaseApi, signal);
+  say(`\nLeased proxy/${lease.proxy.name} (${lease.proxy.host}:${lease.proxy.port}) until ${lease.expiresAt}`);
+  const site = { url: stack.echoUrl, authority: stack.authority };
+  const straight = await addressSeenBy(site, signal);
+  const through = await addressSeenBy({ ...site, proxyUrl: lease.proxy.url }, signal);
+  say(`Fetched ${stack.echoUrl}: straight it sees ${straight}, through the lease ${through}`);
+  await releaseLease(stack.leaseApi, lease, signal);
+}
+
+function showNext(stack: Stack, files: LocalFiles): void {
+  const token = `$(cat ${path.join(files.dir, "lease.token")})`;
+  say(`
+What to try next, in another terminal:
+
+  export KUBECONFIG=${path.resolve(files.kubeconfig)}
+  kubectl get proxies
+  kubectl explain proxies.spec
+  curl -s -H "Authorization: Bearer ${token}" -H "Content-Type: application/json" \\
+    -d '{"ttlSeconds": 60}' ${stack.leaseApi.url}/v1/leases
+  curl -s -H "Authorization: Bearer ${token}" ${stack.leaseApi.url}/v1/proxies
+  curl --cacert ${path.resolve(files.authority)} --proxy <the lease's proxy.url> ${stack.echoUrl}
+
+Ctrl-C stops everything.`);
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    process.stderr.write(`\n${toFailure(error).message}\n`);
+    process.exit(1);
+  },
+);
