@@ -244,6 +244,22 @@ test("garbage is dropped, reported, and does not stop the jobs behind it", async
   await queue.close();
 });
 
+test("a Redis that refuses to record how a run ended does not cost the key its next run", async () => {
+  const { redis, producer, consume } = await startJobRig();
+  const failures: number[] = [];
+  await consume(async (run) => {
+    failures.push(run.failures);
+    if (failures.length > 1) return;
+    await redis.config("SET", "maxmemory", "1mb");
+    transient();
+  });
+  await producer.enqueue(lab, "ns/a");
+  await expect.poll(() => failures.length, soon).toBe(1);
+  await expect.poll(() => redis.set("any", "value").catch(String), soon).toContain("OOM");
+  await redis.config("SET", "maxmemory", "0");
+  await expect.poll(() => failures.length, soon).toBe(2);
+});
+
 test("consumers share the command connection and each open one to wait on", async () => {
   const { redis, consume } = await startJobRig();
   for (const provider of ["a", "b", "c"])
