@@ -1,0 +1,4 @@
+import { kubernetesBackend } from "./kubernetes-backend.ts";
+import { providerSuite } from "./provider-suite.ts";
+
+providerSuite("the kubernetes provider", kubernetesBackend);
