@@ -18,10 +18,18 @@ export type ProbeSpec = z.infer<typeof probeSpec>;
 export const credentials = z.object({ username: z.string(), password: z.string() });
 export type Credentials = z.infer<typeof credentials>;
 
-function json<T extends z.ZodType>(schema: T) {
+/** JSON text of that shape. Its error never repeats the text, which may be credentials; that of JSON.parse does. */
+export function jsonText<T extends z.ZodType>(schema: T) {
   return z
     .string()
-    .transform((text): unknown => JSON.parse(text))
+    .transform((text, context): unknown => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        context.addIssue({ code: "custom", message: "expected JSON" });
+        return z.NEVER;
+      }
+    })
     .pipe(schema);
 }
 
@@ -45,10 +53,10 @@ export const registryRecord = z.object({
   port: count,
   /** The provider's word for the address that sites see; empty when it does not know. */
   egressIP: z.string(),
-  labels: json(z.record(z.string(), z.string())),
+  labels: jsonText(z.record(z.string(), z.string())),
   /** Absent: the proxy needs none. */
-  credentials: json(credentials).optional(),
-  probe: json(probeSpec),
+  credentials: jsonText(credentials).optional(),
+  probe: jsonText(probeSpec),
   /** Most leases at once; 0: never leased. */
   max: count,
   draining: flag,
