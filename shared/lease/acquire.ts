@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Failure } from "#shared/errors/failure.ts";
 import { keys } from "#shared/model/keys.ts";
+import { jsonText } from "#shared/model/registry-record.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import type { Buckets } from "./buckets.ts";
 import { type Ask, bucketLimit, candidateLimit, type GrantAnswer, tryGrant, type Where } from "./grant.ts";
@@ -94,7 +95,7 @@ function byRank(flat: readonly string[]): string[] {
   return entries.sort((a, b) => a.rank - b.rank).map((entry) => entry.name);
 }
 
-const labelsOf = z.record(z.string(), z.string());
+const labelsOf = jsonText(z.record(z.string(), z.string()));
 
 async function withLabels(redis: RedisClient, members: string[], wanted: Record<string, string>): Promise<string[]> {
   if (Object.keys(wanted).length === 0) return members;
@@ -103,7 +104,7 @@ async function withLabels(redis: RedisClient, members: string[], wanted: Record<
   const replies = await redisPipeline(reads);
   return members.filter((_, at) => {
     const json = replies[at];
-    return typeof json === "string" && matchesLabels(labelsOf.parse(JSON.parse(json)), wanted);
+    return typeof json === "string" && matchesLabels(labelsOf.parse(json), wanted);
   });
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { keys } from "#shared/model/keys.ts";
+import { jsonText } from "#shared/model/registry-record.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import { type Counts, countByReason, type ProxyState, proxyState } from "./counts.ts";
 import { recordPrefix } from "./prefixes.ts";
@@ -33,10 +34,7 @@ const row = z.tuple([
   text,
   text,
   text,
-  z
-    .string()
-    .transform((json): unknown => JSON.parse(json))
-    .pipe(z.record(z.string(), z.string())),
+  jsonText(z.record(z.string(), z.string())),
   z.string().nullable(),
   z.string(),
   z.coerce.number(),

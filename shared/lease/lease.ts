@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Credentials, credentials } from "#shared/model/registry-record.ts";
+import { type Credentials, credentials, jsonText } from "#shared/model/registry-record.ts";
 
 /**
  * - active: usable until `expiresAt`.
@@ -95,7 +95,7 @@ export function parseLease(flat: readonly string[], state: LeaseState): Lease {
 
 /** The credentials of a registry record: undefined when the proxy needs none. */
 export function parseCredentials(json: string): Credentials | undefined {
-  return json === "" ? undefined : credentials.parse(JSON.parse(json));
+  return json === "" ? undefined : jsonText(credentials).parse(json);
 }
 
 function pairs(flat: readonly string[]): Record<string, string> {

@@ -36,7 +36,3 @@ export async function redisPipeline(pipeline: ChainableCommander): Promise<unkno
     });
   });
 }
-
-export function isRedisUnavailable(error: unknown): boolean {
-  return error instanceof Failure && error.code === "RedisUnavailable";
-}

@@ -8,7 +8,7 @@ import { Buckets } from "./buckets.ts";
 import type { GrantedLease, Lease } from "./lease.ts";
 import { type LeaseFilter, type LeasePage, listLeases, readLeases } from "./list.ts";
 import { prefixes } from "./prefixes.ts";
-import { isRedisUnavailable, redisCall } from "./redis-call.ts";
+import { redisCall } from "./redis-call.ts";
 import type { Selector } from "./selector.ts";
 
 /** No lease lives longer, however often it is renewed. */
@@ -86,7 +86,7 @@ export class LeaseStore {
       const deps = { redis: this.#deps.redis, buckets: this.#buckets, random: this.#deps.random };
       return (await searchAndGrant(deps, ask, scope)) ?? { outcome: "nothing-free" };
     } catch (error) {
-      if (isRedisUnavailable(error)) this.#takeBack(ask.id);
+      this.#takeBack(ask.id);
       throw error;
     }
   }
@@ -117,8 +117,8 @@ export class LeaseStore {
   }
 
   /**
-   * A grant whose answer was lost may still run when a paused Redis wakes up. The release waits behind it on the same
-   * connection; when that is gone too, the lease ends at its deadline.
+   * A grant whose answer was lost or could not be read must not hold its proxy; it may even still run, when a paused
+   * Redis wakes up. The release waits behind it on the same connection. If it fails, the lease ends at its deadline.
    */
   #takeBack(id: string): void {
     this.release(id, { tokenName: undefined, leaseToken: undefined }).catch(() => "ends at its deadline");
