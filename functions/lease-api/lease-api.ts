@@ -21,6 +21,8 @@ export interface LeaseApiDeps {
   metrics: LeaseApiMetrics;
   /** 128 random bits or more, as url-safe text; from the system's generator unless a test says otherwise. */
   randomId?: () => string;
+  /** A clock that never goes back. */
+  monotonicMs?: () => number;
   /** How often the tokens file is looked at. */
   tokensPollMs?: number;
   /** Most time that requests under way get when the server stops. */
@@ -80,8 +82,7 @@ export async function startLeaseApi(deps: LeaseApiDeps): Promise<LeaseApi> {
 }
 
 function addRoutes(app: ReturnType<typeof createHttp>, deps: LeaseApiDeps, tokensFile: TokensFile | undefined): void {
-  const { redis, randomId = () => randomBytes(18).toString("base64url") } = deps;
-  const monotonicMs = (): number => performance.now();
+  const { redis, randomId = () => randomBytes(16).toString("hex"), monotonicMs = () => performance.now() } = deps;
   const store = new LeaseStore({ redis, randomId, random: Math.random, monotonicMs });
   const census = new Census({ redis, monotonicMs });
   const requires = createGuard(() => tokensFile?.tokens);
