@@ -158,12 +158,23 @@ test("a result for what was removed, replaced or moved meanwhile is dropped", as
   const due = await take();
   await fleet.upsert(fleetEntry({ host: "127.0.0.9" }), 2);
   expect(await schedule.recordProbe(due, good)).toMatchObject({ recorded: false, changed: false });
+  const portDue = await take();
+  await fleet.upsert(fleetEntry({ host: "127.0.0.9", port: 3129 }), 2);
+  expect(await schedule.recordProbe(portDue, good)).toMatchObject({ recorded: false });
+  await fleet.upsert(fleetEntry({ host: "127.0.0.9" }), 2);
   const moved = await take();
   await fleet.upsert(fleetEntry({ host: "127.0.0.9", incarnation: 2 }), 3);
   await fleet.remove(first, 3);
   expect(await schedule.recordProbe(moved, good)).toMatchObject({ recorded: false });
   expect(await redis.exists(keys.probe(first), keys.probe(member("uid-1", 2)))).toBe(0);
   expect(await redis.zscore(keys.due("lab"), first)).toBeNull();
+});
+
+test("successes at an old address do not count at a new one", async () => {
+  await fleet.upsert(fleetEntry(), 1);
+  await schedule.recordProbe(await take(), good);
+  await fleet.upsert(fleetEntry({ host: "127.0.0.9" }), 2);
+  expect(await schedule.recordProbe(await take(), good)).toMatchObject({ recorded: true, healthy: undefined });
 });
 
 test("a result that comes after Redis was emptied leaves nothing behind", async () => {
