@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { hostname } from "node:os";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { startDns, type TestDns } from "#test/dns.ts";
 import { exchange, startSquid, type TestSquid } from "#test/squid.ts";
 import { htpasswd } from "./htpasswd.ts";
@@ -181,8 +181,8 @@ describe("by default", () => {
 
 test("a client from elsewhere is refused", async () => {
   const proxy = await squid({ allowSources: ["10.0.0.0/8"] }, { auth: false, dry: true });
+  onTestFinished(() => proxy.stop());
   expect(await status(proxy, get("public.test"))).toBe(403);
-  await proxy.stop();
 });
 
 describe("with a site on loopback opened", () => {
