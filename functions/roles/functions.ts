@@ -49,12 +49,14 @@ function startLease(context: ProcessContext, redis: RedisClient, onOutcome: (rep
 }
 
 function startHealthProbe(context: ProcessContext, redis: RedisClient, producer: Producer): void {
+  const log = loggerOf(context, "health-probe");
+  const onUnreadable = (error: Error): void => log.error({ err: error }, "a proxy cannot be probed");
   const probes = new HealthProbe({
-    schedule: new ProbeSchedule({ redis }),
+    schedule: new ProbeSchedule({ redis, onUnreadable }),
     settings: parseEnvironment(healthProbeSettings, context.env),
     enqueueReconcile: (provider, key) => producer.enqueue({ fn: "reconcile", provider }, key),
     onProbe: (probe) => context.metrics.observeProbe(probe),
-    log: loggerOf(context, "health-probe"),
+    log,
   });
   probes.start();
   context.parts.add("health-probe", () => probes.stop());
