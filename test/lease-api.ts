@@ -49,6 +49,8 @@ export async function startTestLeaseApi(options: { redisUrl: string; tokens: rea
       problem: (kind) => problems.push(kind),
     },
     tokensPollMs: 20,
+    // Longer than any test: a connection that holds up the stop fails the test instead of being cut.
+    closeMs: 600_000,
     // Every look at the clock is much later: what is remembered for a moment must not leak into the next test.
     monotonicMs: () => (clock += 60_000),
   });

@@ -16,7 +16,6 @@ export const target = z
 
 export const owner = z
   .string()
-  .min(1)
   .max(128)
   .regex(/^[\x21-\x7e]+$/, "expected printable ASCII without spaces")
   .describe("Who uses the lease, in the words of the client: one of its workers.");

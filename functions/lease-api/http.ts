@@ -50,12 +50,26 @@ export function createHttp(log: Logger): FastifyInstance {
     if (problem.code === "internal") logInternal(log, error, request);
     return sendProblem(reply, problem);
   });
+  closeConnectionsWhileStopping(app);
   app.addHook("onResponse", (request, reply, done) => {
     const route = request.routeOptions.url ?? "none";
     log.debug({ method: request.method, route, status: reply.statusCode, ms: reply.elapsedTime }, "answered");
     done();
   });
   return app;
+}
+
+/** A client that was being served when the stop began would otherwise keep its connection, and the stop, open. */
+function closeConnectionsWhileStopping(app: FastifyInstance): void {
+  let stopping = false;
+  app.addHook("preClose", (done) => {
+    stopping = true;
+    done();
+  });
+  app.addHook("onSend", (_request, reply, _payload, done) => {
+    if (stopping) void reply.header("connection", "close");
+    done();
+  });
 }
 
 function decodeUtf8(body: string | Buffer): string | undefined {
