@@ -21,7 +21,7 @@ const namespace = "default";
 const crdFile = "charts/egress-proxies/crds/proxies.yaml";
 
 /** The small Kubernetes API, and a connection to it as production makes it. */
-async function startApi() {
+export async function startApi() {
   const dir = await mkdtemp(path.join(tmpdir(), "conformance-"));
   const crd = z.looseObject({}).parse(parse(await readFile(crdFile, "utf8")));
   const dataFile = path.join(dir, "state.json");

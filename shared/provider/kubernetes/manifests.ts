@@ -7,7 +7,7 @@ import type { KubernetesSettings } from "./settings.ts";
 import { squidConfig } from "./squid-config.ts";
 
 /** Where the Secret is mounted: everything that Squid reads of us lies here, and nothing is named relatively. */
-export const configDir = "/etc/egress-proxy";
+const configDir = "/etc/egress-proxy";
 
 /** Name of the only container. */
 export const containerName = "squid";

@@ -20,13 +20,12 @@ export interface PodCluster {
 /** Makes the typed API for one call, with its signal; what it rejects with is a `Failure`. */
 export type CoreApi = (call: Call) => CoreV1Api;
 
-const pageSize = 500;
-
-export function podCluster(core: CoreApi): PodCluster {
-  return { pods: pods(core), secrets: secrets(core) };
+/** Pods and Secrets of the real cluster. `pageSize`: objects per page of a list. */
+export function podCluster(core: CoreApi, pageSize = 500): PodCluster {
+  return { pods: pods(core, pageSize), secrets: secrets(core, pageSize) };
 }
 
-function pods(core: CoreApi): Objects<V1Pod> {
+function pods(core: CoreApi, limit: number): Objects<V1Pod> {
   return {
     create: async (namespace, body, call) => void (await core(call).createNamespacedPod({ namespace, body })),
     read: (namespace, name, call) => core(call).readNamespacedPod({ namespace, name }),
@@ -34,7 +33,7 @@ function pods(core: CoreApi): Objects<V1Pod> {
       void (await core(call).deleteNamespacedPod({ namespace, name, body: { preconditions: { uid } } })),
     list: (namespace, labelSelector, call) =>
       allPages((_continue) => {
-        const page = { labelSelector, limit: pageSize, ...(_continue === undefined ? {} : { _continue }) };
+        const page = { labelSelector, limit, ...(_continue === undefined ? {} : { _continue }) };
         return namespace === undefined
           ? core(call).listPodForAllNamespaces(page)
           : core(call).listNamespacedPod({ namespace, ...page });
@@ -42,7 +41,7 @@ function pods(core: CoreApi): Objects<V1Pod> {
   };
 }
 
-function secrets(core: CoreApi): Objects<V1Secret> {
+function secrets(core: CoreApi, limit: number): Objects<V1Secret> {
   return {
     create: async (namespace, body, call) => void (await core(call).createNamespacedSecret({ namespace, body })),
     read: (namespace, name, call) => core(call).readNamespacedSecret({ namespace, name }),
@@ -50,7 +49,7 @@ function secrets(core: CoreApi): Objects<V1Secret> {
       void (await core(call).deleteNamespacedSecret({ namespace, name, body: { preconditions: { uid } } })),
     list: (namespace, labelSelector, call) =>
       allPages((_continue) => {
-        const page = { labelSelector, limit: pageSize, ...(_continue === undefined ? {} : { _continue }) };
+        const page = { labelSelector, limit, ...(_continue === undefined ? {} : { _continue }) };
         return namespace === undefined
           ? core(call).listSecretForAllNamespaces(page)
           : core(call).listNamespacedSecret({ namespace, ...page });
