@@ -8,7 +8,7 @@ import { ProbeFailure, type Stage } from "./probe-failure.ts";
 
 /** No proxy and no site needs more, and a hostile one gets no more of our memory. */
 const headerLimitBytes = 16_384;
-export const bodyLimitBytes = 65_536;
+const bodyLimitBytes = 65_536;
 
 /**
  * Where CONNECT leads when there is no url to fetch. Needs no name server, and is refused at once: by the proxy's

@@ -9,6 +9,8 @@ import { inTurn, Slots } from "./slots.ts";
 const lookEveryMs = 500;
 /** How often those are asked that have more due than they had room for. */
 const hungryEveryMs = 50;
+/** One script reads at most so many records, so that it never holds Redis for long. */
+const mostPerTake = 200;
 /** Redis is given up on for this turn after so long; the next turn tries again. */
 const redisDeadlineMs = 5_000;
 
@@ -83,7 +85,7 @@ export class HealthProbe {
   async #serve(providers: readonly string[]): Promise<string[]> {
     const hungry: string[] = [];
     for (const provider of inTurn(providers, this.#lastServed)) {
-      const room = this.#slots.room(provider);
+      const room = Math.min(this.#slots.room(provider), mostPerTake);
       const taken = room > 0 ? await within(this.#deps.schedule.takeDue(provider, room), this.#stop.signal) : [];
       for (const due of taken) this.#begin(due);
       if (taken.length > 0) this.#lastServed = provider;
