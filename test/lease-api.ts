@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -33,6 +34,7 @@ export async function startTestLeaseApi(options: { redisUrl: string; tokens: rea
   const problems: string[] = [];
   const requests: string[] = [];
   const redis = connectRedis({ url: options.redisUrl, name: "test", onError: () => undefined, whenDown: "fail" });
+  await once(redis, "ready");
   let clock = 0;
   const levels = { level: "trace", components: {} };
   const api = await startLeaseApi({
