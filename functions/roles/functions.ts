@@ -50,7 +50,10 @@ function startLease(context: ProcessContext, redis: RedisClient, onOutcome: (rep
 
 function startHealthProbe(context: ProcessContext, redis: RedisClient, producer: Producer): void {
   const log = loggerOf(context, "health-probe");
-  const onUnreadable = (error: Error): void => log.error({ err: error }, "a proxy cannot be probed");
+  const onUnreadable = (error: Error): void => {
+    context.metrics.problems.inc({ kind: "registry-record" });
+    log.error({ reason: error.message }, "a registry record does not parse; its proxy is not probed");
+  };
   const probes = new HealthProbe({
     schedule: new ProbeSchedule({ redis, onUnreadable }),
     settings: parseEnvironment(healthProbeSettings, context.env),

@@ -9,9 +9,8 @@ import type { JobReport } from "#shared/jobs/consumer.ts";
 import type { Producer } from "#shared/jobs/producer.ts";
 import { parseEnvironment } from "#shared/process/environment.ts";
 import { clusterSettings, watchedNamespaces } from "#shared/process/settings.ts";
-import { withDeadline } from "#shared/provider/decorators/deadline.ts";
-import { withMetrics } from "#shared/provider/decorators/metrics.ts";
-import { createProvider } from "#shared/provider/factory.ts";
+import type { ProviderCall } from "#shared/provider/decorators/metrics.ts";
+import { createProvider, type ProviderDeps } from "#shared/provider/factory.ts";
 import { ProviderSet } from "#shared/provider/providers.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import { installationOf, openCluster } from "./cluster.ts";
@@ -37,7 +36,6 @@ export async function startReconcile(context: ProcessContext, shared: Shared): P
     connection,
     installation: installation.id,
     namespaces: watchedNamespaces(settings),
-    log: loggerOf(context, "provider"),
   });
   const consumers = new ReconcileConsumers({
     ...shared,
@@ -59,12 +57,18 @@ export async function startReconcile(context: ProcessContext, shared: Shared): P
   log.info({ installation: installation.id, server: connection.server, providers: providers.names() }, "reconciling");
 }
 
-function openProviders(context: ProcessContext, deps: Parameters<typeof createProvider>[1]): ProviderSet {
-  const observe = context.metrics.providerRequests;
+function openProviders(
+  context: ProcessContext,
+  deps: Pick<ProviderDeps, "connection" | "installation" | "namespaces">,
+): ProviderSet {
+  const log = loggerOf(context, "provider");
+  const observe = (call: ProviderCall): void => context.metrics.providerRequests.inc({ ...call });
+  const onUnreadable = (provider: string, part: string, error: unknown): void =>
+    log.warn({ provider, part, reason: toFailure(error).message }, "a listing had to leave something out");
   const providers = new ProviderSet({
-    create: (entry) => withMetrics(withDeadline(createProvider(entry, deps)), (call) => observe.inc({ ...call })),
-    onCloseError: (name, error) =>
-      deps.log.warn({ provider: name, reason: toFailure(error).message }, "could not close a provider"),
+    create: (entry) => createProvider(entry, { ...deps, observe, onUnreadable }),
+    onCloseError: (provider, error) =>
+      log.warn({ provider, reason: toFailure(error).message }, "could not close a provider"),
   });
   context.parts.add("providers", () => providers.close());
   return providers;

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { toFailure } from "#shared/errors/failure.ts";
 import type { Fleet } from "#shared/fleet/fleet.ts";
 import type { Producer } from "#shared/jobs/producer.ts";
 import type { Proxy } from "#shared/model/proxy.ts";
@@ -91,15 +90,15 @@ export class Watcher {
     await this.#deps.watchProxies(handlers, signal);
   }
 
-  /** An absent epoch means that Redis was emptied: everything is enqueued at once, which fills it again. */
+  /**
+   * An absent epoch means that Redis was emptied: everything is enqueued at once, which fills it again. Only then is the
+   * epoch written, so that a failure on the way is repeated.
+   */
   async #checkEpoch(): Promise<void> {
     const { fleet, log } = this.#deps;
-    if (!(await fleet.ensureEpoch(randomBytes(8).toString("hex")))) return;
+    if ((await fleet.epoch()) !== null) return;
     log.warn("Redis has no epoch: it is new or was emptied; every Proxy is looked at now");
-    try {
-      await this.#jobs.resync(0);
-    } catch (error) {
-      log.error({ reason: toFailure(error).message }, "could not enqueue every Proxy; the next resync does");
-    }
+    await this.#jobs.resync(0);
+    await fleet.ensureEpoch(randomBytes(8).toString("hex"));
   }
 }

@@ -11,9 +11,11 @@ test("a configured provider is made without dialling, and its calls have a deadl
   const provider = createProvider(entry, {
     installation: "i",
     namespaces: ["crawl"],
-    coreApi: () => {
-      dialled += 1;
-      throw new Error("no cluster");
+    connection: {
+      api: () => {
+        dialled += 1;
+        throw new Error("no cluster");
+      },
     },
     observe: (call) => void observed.push(call),
     onUnreadable: () => undefined,

@@ -1,16 +1,17 @@
+import type { ClusterConnection } from "#shared/cluster/connection.ts";
 import type { ProviderEntry } from "./config.ts";
 import type { Provider } from "./contract.ts";
 import { withDeadline } from "./decorators/deadline.ts";
 import { type ProviderCall, withMetrics } from "./decorators/metrics.ts";
-import { type CoreApi, podCluster } from "./kubernetes/objects.ts";
+import { coreApiOf, podCluster } from "./kubernetes/objects.ts";
 import { KubernetesProvider } from "./kubernetes/provider.ts";
 
 export interface ProviderDeps {
   installation: string;
   /** The watched namespaces. */
   namespaces: readonly string[] | "*";
-  /** Our own API server, for providers that live in it: `(call) => connection.api(CoreV1Api, call)`. */
-  coreApi: CoreApi;
+  /** Our own API server, for providers that live in it. */
+  connection: Pick<ClusterConnection, "api">;
   observe: (call: ProviderCall) => void;
   /** Told what a listing of a provider had to leave out, and why. */
   onUnreadable: (provider: string, part: string, error: unknown) => void;
@@ -27,7 +28,7 @@ function bare(entry: ProviderEntry, deps: ProviderDeps): Provider {
       return new KubernetesProvider({
         name: entry.name,
         settings: entry.kubernetes,
-        cluster: podCluster(deps.coreApi),
+        cluster: podCluster(coreApiOf(deps.connection)),
         scope: {
           installation: deps.installation,
           namespaces: deps.namespaces,

@@ -1,4 +1,5 @@
-import type { CoreV1Api, V1Pod, V1Secret } from "@kubernetes/client-node";
+import { CoreV1Api, type V1Pod, V1Secret } from "@kubernetes/client-node";
+import type { ClusterConnection } from "#shared/cluster/connection.ts";
 import type { Call } from "../contract.ts";
 
 /** One kind of object in the cluster. All methods reject with a `Failure`; a missing object is NotFound. */
@@ -19,6 +20,11 @@ export interface PodCluster {
 
 /** Makes the typed API for one call, with its signal; what it rejects with is a `Failure`. */
 export type CoreApi = (call: Call) => CoreV1Api;
+
+/** Our own API server's core API, with the deadline of each call. */
+export function coreApiOf(connection: Pick<ClusterConnection, "api">): CoreApi {
+  return (call) => connection.api(CoreV1Api, call);
+}
 
 /** Pods and Secrets of the real cluster. `pageSize`: objects per page of a list. */
 export function podCluster(core: CoreApi, pageSize = 500): PodCluster {
