@@ -4,7 +4,7 @@ import { Failure } from "#shared/errors/failure.ts";
 import { issueCertificate, type KeyedCertificate } from "../certificates.ts";
 
 /** What a target site sees of a request: the proofs that a proxy works, and that it shows nothing of itself. */
-export interface Echo {
+interface Echo {
   /** Of the peer: the proxy's outgoing address. */
   address: string;
   method: string;

@@ -1,10 +1,11 @@
 import { CoreV1Api, PatchStrategy, setHeaderOptions } from "@kubernetes/client-node";
 import type { ClusterConnection } from "#shared/cluster/connection.ts";
+import { watchResource } from "#shared/cluster/watch.ts";
 import { isNotFound, toFailure } from "#shared/errors/failure.ts";
+import { marks } from "#shared/model/names.ts";
 import type { Logger } from "#shared/telemetry/logger.ts";
 import type { AgentCluster, PodHandlers } from "./agent-cluster.ts";
-import type { AgentPod } from "./agent-pod.ts";
-import { followForGood, PodFollower } from "./follow-pods.ts";
+import { type AgentPod, agentPod } from "./agent-pod.ts";
 import type { SecretFiles } from "./pod-files.ts";
 
 /** The real API, as an ordinary client of it. */
@@ -18,10 +19,29 @@ export class KubernetesAgentCluster implements AgentCluster {
   }
 
   async follow(handlers: PodHandlers, signal: AbortSignal): Promise<void> {
-    const onUnreadable = (err: Error): void => this.#log.warn({ err }, "a pod does not parse");
-    const follower = new PodFollower({ connection: this.#connection, handlers, onUnreadable });
-    const onFailure = (err: unknown): void => this.#log.warn({ err }, "following pods failed, will be repeated");
-    await followForGood(follower, { signal, onFailure });
+    const uids = new Map<string, string>();
+    const changed = (key: string, object: unknown): void => {
+      const { data: pod, error } = agentPod.safeParse(object);
+      if (pod === undefined) return this.#log.warn({ err: error, pod: key }, "a pod does not parse");
+      uids.set(key, pod.metadata.uid);
+      handlers.changed(pod);
+    };
+    const gone = (key: string): void => {
+      const uid = uids.get(key);
+      uids.delete(key);
+      if (uid !== undefined) handlers.gone(uid);
+    };
+    await watchResource({
+      connection: this.#connection,
+      path: "/api/v1/pods",
+      labelSelector: `${marks.managed}=true`,
+      onChange: (change) => (change.kind === "gone" ? gone(change.key) : changed(change.key, change.object)),
+      onListed: () => undefined,
+      onFailure: (failure) => this.#log.warn({ err: failure }, "following pods failed, will be repeated"),
+      signal,
+      // The server is on this machine: back within a second, and not hurt by being asked.
+      timing: { lastBackoffMs: 2_000 },
+    });
   }
 
   async readSecret(namespace: string, name: string, signal: AbortSignal): Promise<SecretFiles> {
