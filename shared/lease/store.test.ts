@@ -1,68 +1,27 @@
-import { randomBytes } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { Fleet } from "#shared/fleet/fleet.ts";
-import type { FleetEntry } from "#shared/fleet/fleet-entry.ts";
 import { keys, member } from "#shared/model/keys.ts";
 import { fleetEntry } from "#test/fakes/fleet-entry.ts";
+import { anybody, LeaseBench, leaseStoreOn, seed } from "#test/lease-store.ts";
 import { startRedis, type TestRedis } from "#test/redis.ts";
-import { type AcquireRequest, type AcquireResult, LeaseStore } from "./store.ts";
 
 let server: TestRedis;
-let redis: Redis;
-let fleet: Fleet;
-let store: LeaseStore;
+let bench: LeaseBench;
 
 beforeAll(async () => {
   server = await startRedis();
-  redis = new Redis(server.url);
-  fleet = new Fleet({ redis });
+  bench = new LeaseBench(server.url);
 });
 
-beforeEach(async () => {
-  await redis.flushall();
-  store = storeOn(redis);
-});
+beforeEach(() => bench.reset());
 
 afterAll(async () => {
-  redis.disconnect();
+  bench.close();
   await server.stop();
 });
 
-function storeOn(client: Redis): LeaseStore {
-  return new LeaseStore({
-    redis: client,
-    randomId: () => randomBytes(16).toString("hex"),
-    random: () => 0,
-    monotonicMs: () => performance.now(),
-  });
-}
-
-const seed = { healthy: true, message: "It answered.", at: new Date(1000) };
-
-/** A healthy proxy named after its uid. */
-async function register(uid: string, overrides: Partial<FleetEntry> = {}, fence = 1): Promise<void> {
-  await fleet.upsert(fleetEntry({ uid, name: uid, seed, ...overrides }), fence);
-}
-
-function acquire(request: Partial<AcquireRequest> = {}, on: LeaseStore = store): Promise<AcquireResult> {
-  return on.acquire({ selector: {}, ttlMs: 60_000, tokenName: "crawler", ...request }, AbortSignal.timeout(30_000));
-}
-
-async function granted(request: Partial<AcquireRequest> = {}) {
-  const result = await acquire(request);
-  if (result.outcome !== "granted") throw new Error(`expected a lease, got ${result.outcome}`);
-  return result.lease;
-}
-
-const anybody = { tokenName: undefined, leaseToken: undefined };
-const redisNow = async (): Promise<number> => {
-  const [seconds, micros] = await redis.time();
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-};
-
 test("a lease says all about its proxy, and names one incarnation", async () => {
-  await register("p1", {
+  await bench.register("p1", {
     incarnation: 3,
     region: "eu",
     zone: "eu-1",
@@ -70,8 +29,8 @@ test("a lease says all about its proxy, and names one incarnation", async () => 
     credentials: { username: "u", password: "secret" },
     seed: { ...seed, observedIP: "203.0.113.9" },
   });
-  const before = await redisNow();
-  const lease = await granted({ owner: "worker-1", target: "shop.example", ttlMs: 60_000 });
+  const before = await bench.now();
+  const lease = await bench.granted({ owner: "worker-1", target: "shop.example", ttlMs: 60_000 });
   const { host, port } = fleetEntry();
   expect(lease).toMatchObject({
     tokenName: "crawler",
@@ -95,12 +54,12 @@ test("a lease says all about its proxy, and names one incarnation", async () => 
   expect(lease.maxExpiresAt - lease.acquiredAt).toBe(24 * 3_600_000);
   expect(lease.acquiredAt).toBeGreaterThanOrEqual(before);
   const { token, credentials: _credentials, ...shown } = lease;
-  expect(await store.read(lease.id)).toEqual(shown);
-  expect(JSON.stringify(await redis.hgetall(keys.lease(lease.id)))).not.toContain(token);
+  expect(await bench.store.read(lease.id)).toEqual(shown);
+  expect(JSON.stringify(await bench.redis.hgetall(keys.lease(lease.id)))).not.toContain(token);
 });
 
 test("nothing is free without proxies, and on an empty Redis", async () => {
-  expect(await acquire()).toEqual({ outcome: "nothing-free" });
+  expect(await bench.acquire()).toEqual({ outcome: "nothing-free" });
 });
 
 test.each([
@@ -109,43 +68,43 @@ test.each([
   ["is draining", { draining: true }],
   ["may have no leases", { max: 0 }],
 ])("a proxy that %s is not leased", async (_, overrides) => {
-  await register("p1", overrides);
-  expect(await acquire()).toEqual({ outcome: "nothing-free" });
+  await bench.register("p1", overrides);
+  expect(await bench.acquire()).toEqual({ outcome: "nothing-free" });
 });
 
 test("a proxy takes as many leases as it may have, and one more when one is released", async () => {
-  await register("p1", { max: 2 });
-  const lease = await granted();
-  await granted();
-  expect(await acquire()).toEqual({ outcome: "nothing-free" });
-  expect(await store.release(lease.id, anybody)).toBe("released");
-  await granted();
-  expect(await acquire()).toEqual({ outcome: "nothing-free" });
+  await bench.register("p1", { max: 2 });
+  const lease = await bench.granted();
+  await bench.granted();
+  expect(await bench.acquire()).toEqual({ outcome: "nothing-free" });
+  expect(await bench.store.release(lease.id, anybody)).toBe("released");
+  await bench.granted();
+  expect(await bench.acquire()).toEqual({ outcome: "nothing-free" });
 });
 
 test("the proxy with the fewest leases is next, then the one that waited longest", async () => {
-  await register("a", { max: 9 });
-  await register("b", { max: 9 });
+  await bench.register("a", { max: 9 });
+  await bench.register("b", { max: 9 });
   const names = [];
   for (let i = 0; i < 4; i += 1) {
-    names.push((await granted()).proxy.name);
+    names.push((await bench.granted()).proxy.name);
     // The rank tells grants apart that are 8 ms from each other.
-    const from = await redisNow();
-    await expect.poll(redisNow, { interval: 2 }).toBeGreaterThan(from + 8);
+    const from = await bench.now();
+    await expect.poll(() => bench.now(), { interval: 2 }).toBeGreaterThan(from + 8);
   }
   expect(names).toEqual(["a", "b", "a", "b"]);
-  expect(await redis.hget(keys.record(member("a", 1)), "leases")).toBe("2");
+  expect(await bench.redis.hget(keys.record(member("a", 1)), "leases")).toBe("2");
 });
 
 test("ranks of 10,000 leases stay exact", async () => {
-  await register("p1", { max: 10_000 });
-  const now = await redisNow();
+  await bench.register("p1", { max: 10_000 });
+  const now = await bench.now();
   const index: (string | number)[] = [];
   for (let i = 0; i < 9_999; i += 1) index.push(now + 600_000, `lease-${i}`);
-  await redis.zadd(keys.leasesOfMember(member("p1", 1)), ...index);
-  const lease = await granted();
-  expect(await acquire()).toEqual({ outcome: "nothing-free" });
-  const rank = BigInt((await redis.hget(keys.record(member("p1", 1)), "rank")) ?? "");
+  await bench.redis.zadd(keys.leasesOfMember(member("p1", 1)), ...index);
+  const lease = await bench.granted();
+  expect(await bench.acquire()).toEqual({ outcome: "nothing-free" });
+  const rank = BigInt((await bench.redis.hget(keys.record(member("p1", 1)), "rank")) ?? "");
   expect(rank).toBe(10_000n * 2n ** 39n + BigInt(lease.acquiredAt) / 8n);
 });
 
@@ -156,174 +115,123 @@ test.each([
   ["zone", { zone: "other" }],
   ["labels", { labels: { tier: "other" } }],
 ])("a selector by %s takes only what matches", async (_, difference) => {
-  await register("a", { region: "eu", zone: "eu-1", labels: { tier: "gold", team: "x" } });
-  await register("b", { region: "eu", zone: "eu-1", labels: { tier: "gold" }, ...difference });
-  expect((await granted({ selector: difference })).proxy.name).toBe("b");
-  expect(await acquire({ selector: difference })).toEqual({ outcome: "nothing-free" });
+  await bench.register("a", { region: "eu", zone: "eu-1", labels: { tier: "gold", team: "x" } });
+  await bench.register("b", { region: "eu", zone: "eu-1", labels: { tier: "gold" }, ...difference });
+  expect((await bench.granted({ selector: difference })).proxy.name).toBe("b");
+  expect(await bench.acquire({ selector: difference })).toEqual({ outcome: "nothing-free" });
 });
 
 test("a token with namespaces gets proxies of no other", async () => {
-  await register("a", { namespace: "theirs" });
-  expect(await acquire({ namespaces: ["mine"] })).toEqual({ outcome: "nothing-free" });
-  expect(await acquire({ namespaces: ["mine"], selector: { namespace: "theirs" } })).toEqual({
+  await bench.register("a", { namespace: "theirs" });
+  expect(await bench.acquire({ namespaces: ["mine"] })).toEqual({ outcome: "nothing-free" });
+  expect(await bench.acquire({ namespaces: ["mine"], selector: { namespace: "theirs" } })).toEqual({
     outcome: "nothing-free",
   });
-  await register("b", { namespace: "mine" });
-  expect((await granted({ namespaces: ["mine"] })).proxy.name).toBe("b");
+  await bench.register("b", { namespace: "mine" });
+  expect((await bench.granted({ namespaces: ["mine"] })).proxy.name).toBe("b");
 });
 
 test("a rare label is found among more free proxies than one call looks at", async () => {
-  await Promise.all(Array.from({ length: 400 }, (_, i) => register(`p${i}`)));
-  await register("rare", { labels: { tier: "gold" } });
+  await Promise.all(Array.from({ length: 400 }, (_, i) => bench.register(`p${i}`)));
+  await bench.register("rare", { labels: { tier: "gold" } });
   // Last by rank, so that only the search through the whole bucket can find it.
-  await redis.zadd(keys.free("crawl|lab||"), 2 ** 52, member("rare", 1));
-  expect((await granted({ selector: { labels: { tier: "gold" } } })).proxy.name).toBe("rare");
-  expect(await acquire({ selector: { labels: { tier: "gold" } } })).toEqual({ outcome: "nothing-free" });
+  await bench.redis.zadd(keys.free("crawl|lab||"), 2 ** 52, member("rare", 1));
+  expect((await bench.granted({ selector: { labels: { tier: "gold" } } })).proxy.name).toBe("rare");
+  expect(await bench.acquire({ selector: { labels: { tier: "gold" } } })).toEqual({ outcome: "nothing-free" });
 });
 
 test("one free proxy is found among more buckets than one call looks into", async () => {
-  await Promise.all(Array.from({ length: 100 }, (_, i) => register(`p${i}`, { zone: `z${i}`, max: i === 70 ? 1 : 0 })));
-  expect((await granted()).proxy.name).toBe("p70");
-  expect(await acquire()).toEqual({ outcome: "nothing-free" });
+  await Promise.all(
+    Array.from({ length: 100 }, (_, i) => bench.register(`p${i}`, { zone: `z${i}`, max: i === 70 ? 1 : 0 })),
+  );
+  expect((await bench.granted()).proxy.name).toBe("p70");
+  expect(await bench.acquire()).toEqual({ outcome: "nothing-free" });
 });
 
 test("the first proxy of a new bucket is leased although the buckets were read a moment ago", async () => {
-  await register("a");
-  await granted();
-  await register("b", { zone: "new" });
-  expect((await granted()).proxy.name).toBe("b");
+  await bench.register("a");
+  await bench.granted();
+  await bench.register("b", { zone: "new" });
+  expect((await bench.granted()).proxy.name).toBe("b");
 });
 
 test("an expired lease frees its capacity by Redis's clock, without any reaping", async () => {
-  await register("p1");
-  const lease = await granted({ ttlMs: 300 });
-  await expect.poll(() => acquire(), { interval: 10 }).toMatchObject({ outcome: "granted" });
-  expect(await redisNow()).toBeGreaterThanOrEqual(lease.expiresAt);
-  expect(await store.read(lease.id)).toMatchObject({ id: lease.id, state: "expired" });
+  await bench.register("p1");
+  const lease = await bench.granted({ ttlMs: 300 });
+  await expect.poll(() => bench.acquire(), { interval: 10 }).toMatchObject({ outcome: "granted" });
+  expect(await bench.now()).toBeGreaterThanOrEqual(lease.expiresAt);
+  expect(await bench.store.read(lease.id)).toMatchObject({ id: lease.id, state: "expired" });
 });
 
 test("reaping frees at most as many as it is told, and gauges follow", async () => {
-  await register("p1", { max: 10 });
-  for (let i = 0; i < 5; i += 1) await granted({ ttlMs: 20 });
-  await expect.poll(redisNow).toBeGreaterThan((await granted({ ttlMs: 1 })).expiresAt + 30);
-  expect(await store.reap(4)).toBe(4);
-  expect(await store.reap(4)).toBe(2);
-  expect(await store.reap(4)).toBe(0);
-  expect(await redis.hget(keys.record(member("p1", 1)), "leases")).toBe("0");
+  await bench.register("p1", { max: 10 });
+  const leases = [];
+  for (let i = 0; i < 6; i += 1) leases.push(await bench.granted());
+  for (const lease of leases) await bench.expire(lease);
+  expect(await bench.store.reap(4)).toBe(4);
+  expect(await bench.store.reap(4)).toBe(2);
+  expect(await bench.store.reap(4)).toBe(0);
+  expect(await bench.redis.hget(keys.record(member("p1", 1)), "leases")).toBe("0");
 });
 
 test("a grant gets through however many leases expired at once", async () => {
-  await register("p1");
-  const past = (await redisNow()) - 1000;
+  await bench.register("p1");
+  const past = (await bench.now()) - 1000;
   const index: (string | number)[] = [];
   for (let i = 0; i < 1_000; i += 1) index.push(past, `lease-${i}|gone:${i}`);
-  await redis.zadd(keys.leaseExpiry, ...index, past + 1, "last|p1:1");
-  await redis.zadd(keys.leasesOfMember(member("p1", 1)), past + 1, "last");
-  await redis.zrem(keys.free("crawl|lab||"), member("p1", 1));
-  expect((await granted()).proxy.name).toBe("p1");
+  await bench.redis.zadd(keys.leaseExpiry, ...index, past + 1, "last|p1:1");
+  await bench.redis.zadd(keys.leasesOfMember(member("p1", 1)), past + 1, "last");
+  await bench.redis.zrem(keys.free("crawl|lab||"), member("p1", 1));
+  expect((await bench.granted()).proxy.name).toBe("p1");
 });
 
 test("an expired lease is freed even when its hash is gone", async () => {
-  await register("p1");
-  const lease = await granted({ ttlMs: 10 });
-  await redis.del(keys.lease(lease.id));
-  await expect.poll(() => acquire(), { interval: 10 }).toMatchObject({ outcome: "granted" });
+  await bench.register("p1");
+  const lease = await bench.granted({ ttlMs: 10 });
+  await bench.redis.del(keys.lease(lease.id));
+  await expect.poll(() => bench.acquire(), { interval: 10 }).toMatchObject({ outcome: "granted" });
 });
 
 test("all keys of a lease expire by themselves", async () => {
-  await register("p1", { max: 2 });
-  const lease = await granted({ ttlMs: 50_000 });
-  await granted({ ttlMs: 10_000 });
+  await bench.register("p1", { max: 2 });
+  const lease = await bench.granted({ ttlMs: 50_000 });
+  await bench.granted({ ttlMs: 10_000 });
   const at = lease.expiresAt + 600_000;
-  expect(await redis.pexpiretime(keys.lease(lease.id))).toBe(at);
-  expect(await redis.pexpiretime(keys.leasesOfMember(member("p1", 1)))).toBe(at);
-  expect(await redis.pexpiretime(keys.leasesOfToken("crawler"))).toBe(at);
+  expect(await bench.redis.pexpiretime(keys.lease(lease.id))).toBe(at);
+  expect(await bench.redis.pexpiretime(keys.leasesOfMember(member("p1", 1)))).toBe(at);
+  expect(await bench.redis.pexpiretime(keys.leasesOfToken("crawler"))).toBe(at);
 });
 
 test("release is safe to repeat and leaves nothing behind", async () => {
-  await register("p1");
-  const lease = await granted();
-  expect(await store.release(lease.id, anybody)).toBe("released");
-  expect(await store.release(lease.id, anybody)).toBe("gone");
-  expect(await store.read(lease.id)).toBeUndefined();
-  expect((await redis.keys("*lease*")).filter((key) => !key.includes(":px:"))).toEqual([]);
+  await bench.register("p1");
+  const lease = await bench.granted();
+  expect(await bench.store.release(lease.id, anybody)).toBe("released");
+  expect(await bench.store.release(lease.id, anybody)).toBe("gone");
+  expect(await bench.store.read(lease.id)).toBeUndefined();
+  expect((await bench.redis.keys("*lease*")).filter((key) => !key.includes(":px:"))).toEqual([]);
 });
 
 test("only who took a lease can release it", async () => {
-  await register("p1");
-  const { id, token } = await granted();
-  expect(await store.release(id, { tokenName: "other", leaseToken: token })).toBe("not-owner");
-  expect(await store.release(id, { tokenName: "crawler", leaseToken: "guess" })).toBe("wrong-token");
-  expect(await store.release(id, { tokenName: "crawler", leaseToken: token })).toBe("released");
-});
-
-test("a removed proxy takes no new lease, and its running one shows it", async () => {
-  await register("p1", { max: 2 });
-  const lease = await granted();
-  await fleet.upsert(fleetEntry({ uid: "p1", name: "p1", max: 2, draining: true }), 2);
-  expect(await acquire()).toEqual({ outcome: "nothing-free" });
-  expect(await store.read(lease.id)).toMatchObject({ state: "draining" });
-  await fleet.remove(member("p1", 1), 3);
-  expect(await acquire()).toEqual({ outcome: "nothing-free" });
-  expect(await store.read(lease.id)).toMatchObject({ state: "revoked", member: "p1:1" });
-  expect(await store.release(lease.id, anybody)).toBe("released");
-  expect(await fleet.read(member("p1", 1))).toBeUndefined();
-  expect(await acquire()).toEqual({ outcome: "nothing-free" });
-});
-
-test("a replacement starts with no leases, and releasing an old one does not touch it", async () => {
-  await register("p1");
-  const old = await granted();
-  await fleet.upsert(fleetEntry({ uid: "p1", name: "p1", draining: true }), 2);
-  await register("p1", { incarnation: 2 }, 2);
-  expect((await granted()).member).toBe("p1:2");
-  await store.release(old.id, anybody);
-  expect(await acquire()).toEqual({ outcome: "nothing-free" });
-});
-
-test("a proxy that comes back while its lease runs still counts it", async () => {
-  await register("p1");
-  const lease = await granted({ ttlMs: 200 });
-  await fleet.remove(member("p1", 1), 2);
-  await register("p1", {}, 3);
-  expect(await store.read(lease.id)).toMatchObject({ state: "active" });
-  await expect.poll(() => acquire(), { interval: 10 }).toMatchObject({ outcome: "granted" });
-  expect(await redisNow()).toBeGreaterThanOrEqual(lease.expiresAt);
-});
-
-test("a proxy that comes back after its lease ended is free", async () => {
-  await register("p1");
-  const lease = await granted();
-  await fleet.remove(member("p1", 1), 2);
-  await store.release(lease.id, anybody);
-  await register("p1", {}, 3);
-  expect(await acquire()).toMatchObject({ outcome: "granted" });
-});
-
-test("a capacity that shrinks below what is leased refuses until enough has ended", async () => {
-  await register("p1", { max: 3 });
-  const leases = [await granted(), await granted(), await granted()];
-  await register("p1", { max: 1 }, 2);
-  for (const { id } of leases) {
-    expect(await acquire()).toEqual({ outcome: "nothing-free" });
-    await store.release(id, anybody);
-  }
-  expect(await acquire()).toMatchObject({ outcome: "granted" });
+  await bench.register("p1");
+  const { id, token } = await bench.granted();
+  expect(await bench.store.release(id, { tokenName: "other", leaseToken: token })).toBe("not-owner");
+  expect(await bench.store.release(id, { tokenName: "crawler", leaseToken: "guess" })).toBe("wrong-token");
+  expect(await bench.store.release(id, { tokenName: "crawler", leaseToken: token })).toBe("released");
 });
 
 test("a token gets no more leases than its quota, counting only those that run", async () => {
-  await register("p1", { max: 10 });
-  const first = await granted({ quota: 2, ttlMs: 100 });
-  await granted({ quota: 2 });
-  expect(await acquire({ quota: 2 })).toEqual({ outcome: "quota" });
-  expect(await acquire({ quota: 2, tokenName: "other" })).toMatchObject({ outcome: "granted" });
-  await expect.poll(() => acquire({ quota: 2 }), { interval: 10 }).toMatchObject({ outcome: "granted" });
-  expect(await redisNow()).toBeGreaterThanOrEqual(first.expiresAt);
+  await bench.register("p1", { max: 10 });
+  const first = await bench.granted({ quota: 2 });
+  await bench.granted({ quota: 2 });
+  expect(await bench.acquire({ quota: 2 })).toEqual({ outcome: "quota" });
+  expect(await bench.acquire({ quota: 2, tokenName: "other" })).toMatchObject({ outcome: "granted" });
+  await bench.expire(first);
+  expect(await bench.acquire({ quota: 2 })).toMatchObject({ outcome: "granted" });
 });
 
 test("capacity holds under concurrent acquires and releases over several connections", async () => {
   const capacity = { a: 1, b: 2, c: 5 };
-  for (const [uid, max] of Object.entries(capacity)) await register(uid, { max });
+  for (const [uid, max] of Object.entries(capacity)) await bench.register(uid, { max });
   const clients = Array.from({ length: 4 }, () => new Redis(server.url));
   const held = new Map<string, number>();
   let most = 0;
@@ -332,9 +240,9 @@ test("capacity holds under concurrent acquires and releases over several connect
       Array.from({ length: 24 }, async (_, i) => {
         const client = clients[i % clients.length];
         if (client === undefined) throw new Error("no client");
-        const mine = storeOn(client);
+        const mine = leaseStoreOn(client);
         for (let round = 0; round < 30; round += 1) {
-          const result = await acquire({}, mine);
+          const result = await bench.acquire({}, mine);
           if (result.outcome !== "granted") continue;
           const { name } = result.lease.proxy;
           held.set(name, (held.get(name) ?? 0) + 1);
@@ -350,7 +258,7 @@ test("capacity holds under concurrent acquires and releases over several connect
         }
       }),
     );
-    expect(await redis.zcard(keys.leaseExpiry)).toBe(0);
+    expect(await bench.redis.zcard(keys.leaseExpiry)).toBe(0);
   } finally {
     for (const client of clients) client.disconnect();
   }
@@ -358,17 +266,17 @@ test("capacity holds under concurrent acquires and releases over several connect
 });
 
 test("lists show what matches, page by page, without secrets", async () => {
-  await register("a", { max: 300 });
-  await register("b", { max: 300, namespace: "other" });
+  await bench.register("a", { max: 300 });
+  await bench.register("b", { max: 300, namespace: "other" });
   for (let i = 0; i < 150; i += 1) {
-    await granted({ owner: i % 2 === 0 ? "even" : "odd", selector: { namespace: "crawl" } });
+    await bench.granted({ owner: i % 2 === 0 ? "even" : "odd", selector: { namespace: "crawl" } });
   }
-  await granted({ owner: "even", target: "shop.example", tokenName: "second", selector: { namespace: "other" } });
-  const all = async (filter: Parameters<LeaseStore["list"]>[0]) => {
+  await bench.granted({ owner: "even", target: "shop.example", tokenName: "second", selector: { namespace: "other" } });
+  const all = async (filter: Parameters<LeaseBench["store"]["list"]>[0]) => {
     const ids = new Set<string>();
     let cursor: string | undefined;
     do {
-      const page = await store.list(filter, cursor);
+      const page = await bench.store.list(filter, cursor);
       for (const lease of page.leases) ids.add(lease.id);
       expect(JSON.stringify(page)).not.toMatch(/token":|tokenHash|credentials/);
       cursor = page.nextCursor;
@@ -385,8 +293,8 @@ test("lists show what matches, page by page, without secrets", async () => {
 });
 
 test("a search that takes too long says so", async () => {
-  await register("p1");
+  await bench.register("p1");
   await expect(
-    store.acquire({ selector: {}, ttlMs: 1000, tokenName: "crawler" }, AbortSignal.abort()),
+    bench.store.acquire({ selector: {}, ttlMs: 1000, tokenName: "crawler" }, AbortSignal.abort()),
   ).rejects.toMatchObject({ code: "SearchTooLong" });
 });
