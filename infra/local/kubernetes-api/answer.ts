@@ -1,23 +1,18 @@
-import { z } from "zod";
-import { ApiError, badRequest } from "./api-error.ts";
-import type { ApiState, WriteOptions } from "./api-state.ts";
-import { createObject, type Written } from "./create-object.ts";
+import { ApiError, badRequest, conflict, unprocessable } from "../kubernetes-objects/api-error.ts";
+import { hasGeneration, type Kind } from "../kubernetes-objects/kind.ts";
+import { type KubeObject, objectAt } from "../kubernetes-objects/kube-object.ts";
+import { patched } from "../kubernetes-objects/patch.ts";
 import { deleteObject, deleteOptions } from "./delete-object.ts";
-import { listObjects, matcherFor } from "./list.ts";
-import { patched } from "./patch.ts";
-import { bindPod } from "./pod-binding.ts";
-import { type Representation } from "./representation.ts";
-import { findObject, type Query, type Target } from "./request.ts";
-import { decodeBody, parseObject, parseWith } from "./request-body.ts";
-import { toShown } from "./shown-form.ts";
-import type { StoredObject } from "./stored-object.ts";
-import { updateObject } from "./update-object.ts";
+import type { Representation } from "./representation.ts";
+import { decodeBody, findObject, matcherFor, numberIn, parseObject, type Target } from "./request.ts";
+import { placeOf, type Store, timestamp } from "./store.ts";
+import { createObject, updateObject, type Written } from "./write-object.ts";
 
-/** One request for a resource, except a watch. */
+/** One request for a resource that is no watch. */
 export interface ResourceRequest {
   method: string;
   target: Target;
-  query: Query;
+  query: URLSearchParams;
   representation: Representation;
   contentType: string;
   body: Buffer;
@@ -26,79 +21,87 @@ export interface ResourceRequest {
 export interface Answer {
   code: number;
   body: object;
-  warnings: string[];
+  warnings?: string[];
 }
 
+const success = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" };
+
 /** Carries out a request. Throws an ApiError for every refusal. */
-export function answer(api: ApiState, request: ResourceRequest): Answer {
-  const { method, target, query, representation } = request;
-  const options: WriteOptions = { dryRun: query.dryRun === "All", fieldValidation: query.fieldValidation };
+export function answer(store: Store, request: ResourceRequest): Answer {
+  const { method, target, query, representation, contentType, body } = request;
+  const { kind, subresource } = target;
+  const options = { dryRun: query.get("dryRun") === "All", fieldValidation: query.get("fieldValidation") ?? "Warn" };
+  const update = { ...options, statusOnly: subresource === "status" };
+  const sent = (): KubeObject => parseObject(decodeBody(contentType, body));
   const written = (code: number, { object, warnings }: Written): Answer => ({
-    ...{ code, body: representation.one(object), warnings },
+    code,
+    body: representation.one(object),
+    warnings,
   });
-  const sent = (): ReturnType<typeof parseObject> => parseObject(decodeBody(request.contentType, request.body));
-  if (target.subresource === "binding" && method === "POST") {
-    bindPod(api, target, sent());
-    return { code: 201, body: success(), warnings: [] };
-  }
-  if (target.name === undefined) {
-    if (method === "GET") return ok(listObjects(api, target, query, representation));
-    if (method === "POST") return written(201, createObject(api, target.kind, target.namespace, sent(), options));
-    if (method === "DELETE") return deleteMany(api, request);
-  } else if (target.subresource !== "binding") {
-    const held = findObject(api, target);
-    const update = { ...options, statusOnly: target.subresource === "status" };
-    if (method === "GET") return ok(representation.one(held));
-    if (method === "PUT") return written(200, updateObject(api, target.kind, held, versioned(request, sent()), update));
+  if (target.name === "") {
+    if (method === "GET") return { code: 200, body: listObjects(store, request) };
+    if (method === "POST") return written(201, createObject(store, kind, target.namespace, sent(), options));
+  } else if (subresource === "binding") {
+    if (method === "POST") return { code: 201, body: bindPod(store, target, sent()) };
+  } else {
+    const held = findObject(store, target);
+    if (method === "GET") return { code: 200, body: representation.one(held) };
+    if (method === "PUT") return written(200, updateObject(store, kind, held, versioned(kind, sent()), update));
     if (method === "PATCH") {
-      const patch = decodeBody("application/json", request.body);
-      const result = patched(target.kind, toShown(target.kind, held), request.contentType, patch);
-      return written(200, updateObject(api, target.kind, held, parseObject(result), update));
+      const patch = decodeBody("application/json", body);
+      const result = parseObject(patched(held, contentType, patch, kind.schema !== undefined));
+      return written(200, updateObject(store, kind, held, result, update));
     }
-    if (method === "DELETE" && target.subresource === undefined) return deleteOne(api, request, held);
+    if (method === "DELETE" && subresource === "") return { code: 200, body: deleteOne(store, request, held) };
   }
   throw new ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
 }
 
-function ok(body: object): Answer {
-  return { code: 200, body, warnings: [] };
+/** One page. All pages show the state at the first one's version; a 410 says that it is too long ago. */
+function listObjects(store: Store, { target, query, representation }: ResourceRequest): object {
+  const token = Buffer.from(query.get("continue") ?? "", "base64url").toString("utf8");
+  const [, resourceVersion = store.version, after = ""] = /^(\d+) (.*)$/.exec(token) ?? [];
+  if (token !== "" && after === "") throw badRequest("continue key is not valid");
+  const matching = store.listAt(target.kind.key, resourceVersion).filter(matcherFor(target, query));
+  const left = matching.filter((object) => placeOf(object) > after);
+  const page = left.slice(0, numberIn(query, "limit") || left.length);
+  const [last, remainingItemCount] = [page.at(-1), left.length - page.length];
+  if (last === undefined || remainingItemCount === 0) return representation.list(page, { resourceVersion });
+  const next = Buffer.from(`${resourceVersion} ${placeOf(last)}`).toString("base64url");
+  return representation.list(page, { resourceVersion, continue: next, remainingItemCount });
 }
 
-function success(): object {
-  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" };
+/** A PUT of what several writers share must say which version it replaces. */
+function versioned(kind: Kind, sent: KubeObject): KubeObject {
+  const shared = (hasGeneration(kind) && kind.kind !== "Pod") || kind.kind === "Lease";
+  if (shared && sent.metadata.resourceVersion === "")
+    throw unprocessable("metadata.resourceVersion: Invalid value: 0x0: must be specified for an update");
+  return sent;
 }
 
-/** A PUT of a kind that several writers share must say which version it replaces. */
-function versioned({ target: { kind } }: ResourceRequest, sent: ReturnType<typeof parseObject>): typeof sent {
-  if ((!kind.custom && kind.kind !== "Lease") || sent.metadata.resourceVersion) return sent;
-  const message = `${kind.kind} "${sent.metadata.name ?? ""}" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`;
-  throw new ApiError(422, "Invalid", message);
+function deleteOne(store: Store, request: ResourceRequest, held: KubeObject): object {
+  const { target, contentType, body, query, representation } = request;
+  const parsed = deleteOptions.safeParse(decodeBody(contentType, body) ?? {});
+  if (!parsed.success) throw badRequest(`the DeleteOptions are not valid: ${parsed.error.message}`);
+  const { kind, namespace, name } = target;
+  const dryRun = [...parsed.data.dryRun, query.get("dryRun") ?? ""];
+  const gracePeriodSeconds = numberIn(query, "gracePeriodSeconds") ?? parsed.data.gracePeriodSeconds;
+  const propagationPolicy = query.get("propagationPolicy") ?? parsed.data.propagationPolicy;
+  const state = deleteObject(store, kind, held, { ...parsed.data, dryRun, gracePeriodSeconds, propagationPolicy });
+  if (store.get(kind.key, namespace, name) !== undefined || kind.key === "pods") return representation.one(state);
+  return { ...success, details: { name, group: kind.group, kind: kind.plural, uid: held.metadata.uid } };
 }
 
-function deleteOne(api: ApiState, request: ResourceRequest, held: StoredObject): Answer {
-  const { kind } = request.target;
-  const state = deleteObject(api, kind, held, optionsOf(request));
-  const gone = api.store.get(kind.storeKey, held.metadata.namespace, held.metadata.name) === undefined;
-  if (!gone || kind.kind === "Pod") return ok(request.representation.one(state));
-  const details = { name: held.metadata.name, group: kind.group, kind: kind.plural, uid: held.metadata.uid };
-  return ok({ ...success(), details });
-}
-
-function deleteMany(api: ApiState, request: ResourceRequest): Answer {
-  const { kind } = request.target;
-  const objects = api.store.list(kind.storeKey).filter(matcherFor(request.target, request.query));
-  const states = objects.map((object) => deleteObject(api, kind, object, optionsOf(request)));
-  return ok(request.representation.list(states, { resourceVersion: `${api.store.version}` }));
-}
-
-function optionsOf({ contentType, body, query }: ResourceRequest): z.infer<typeof deleteOptions> {
-  const sent = parseWith(deleteOptions, decodeBody(contentType, body) ?? {});
-  const { dryRun, gracePeriodSeconds, propagationPolicy } = query;
-  if (sent.dryRun !== undefined && sent.dryRun.some((one) => one !== "All")) throw badRequest("dryRun must be All");
-  return {
-    ...sent,
-    ...(dryRun === undefined ? {} : { dryRun: [dryRun] }),
-    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-    ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
-  };
+/** Puts a Pod on a node, as a scheduler does. */
+function bindPod(store: Store, target: Target, binding: KubeObject): object {
+  const pod = findObject(store, target);
+  const { nodeName: taken, ...spec } = objectAt(pod, "spec");
+  const nodeName = objectAt(binding, "target")["name"];
+  if (typeof nodeName !== "string" || nodeName === "") throw badRequest("target.name: Required value");
+  if (pod.metadata.deletionTimestamp !== undefined || taken !== undefined)
+    throw conflict(target.kind, target.name, "the pod is being deleted or already assigned to a node");
+  const conditions = [{ type: "PodScheduled", status: "True", lastTransitionTime: timestamp(store) }];
+  const status = { ...objectAt(pod, "status"), conditions };
+  store.write(target.kind.key, { ...pod, spec: { ...spec, nodeName }, status });
+  return success;
 }

@@ -1,60 +1,42 @@
-import { customKinds } from "./custom-kinds.ts";
-import { isObject, objectAt, objectsAt } from "./json.ts";
-import type { Kind } from "./kind.ts";
-import { type StoredObject, timestamp } from "./stored-object.ts";
+import { definitionsKey } from "../kubernetes-objects/kind.ts";
+import { type KubeObject, objectAt } from "../kubernetes-objects/kube-object.ts";
+import { customKinds } from "./kinds.ts";
 
-/** What the real server fills in for a built-in kind, in place, at creation and at every later write. */
-export function setCoreDefaults(kind: Kind, object: StoredObject, now: number): void {
-  if (kind.custom) return;
-  if (kind.kind === "Namespace") namespaceDefaults(object);
-  if (kind.kind === "Secret") secretDefaults(object);
-  if (kind.kind === "Pod") podDefaults(object);
-  if (kind.kind === "CustomResourceDefinition") definitionDefaults(object, now);
-}
-
-function namespaceDefaults(namespace: StoredObject): void {
-  namespace["spec"] ??= { finalizers: ["kubernetes"] };
-  namespace["status"] ??= { phase: "Active" };
-  namespace.metadata.labels = { ...namespace.metadata.labels, "kubernetes.io/metadata.name": namespace.metadata.name };
-}
-
-function secretDefaults(secret: StoredObject): void {
-  secret["type"] ??= "Opaque";
-  const plain = Object.entries(objectAt(secret, "stringData"));
-  if (plain.length > 0) {
-    const encoded = plain.map(([key, value]) => [key, Buffer.from(String(value)).toString("base64")]);
-    secret["data"] = { ...objectAt(secret, "data"), ...Object.fromEntries(encoded) };
+/** What the real server fills in for a built-in kind. Throws a 422 for a CustomResourceDefinition it cannot serve. */
+export function withCoreDefaults(key: string, object: KubeObject, now: string): KubeObject {
+  const { metadata } = object;
+  switch (key) {
+    case "namespaces": {
+      const labels = { ...metadata.labels, "kubernetes.io/metadata.name": metadata.name };
+      return { status: { phase: "Active" }, ...object, metadata: { ...metadata, labels } };
+    }
+    case "pods": {
+      const spec = { restartPolicy: "Always", terminationGracePeriodSeconds: 30, ...objectAt(object, "spec") };
+      return { status: { phase: "Pending" }, ...object, spec };
+    }
+    case "secrets": {
+      const { stringData: _, ...secret } = object;
+      const encoded = Object.entries(objectAt(object, "stringData")).map(([name, value]) => [name, base64(value)]);
+      return { type: "Opaque", ...secret, data: { ...objectAt(object, "data"), ...Object.fromEntries(encoded) } };
+    }
+    case definitionsKey: {
+      const [served] = customKinds(structuredClone(object));
+      const names = { singular: served?.singular, listKind: `${served?.kind ?? ""}List` };
+      const spec = objectAt(object, "spec");
+      const established = {
+        type: "Established",
+        status: "True",
+        reason: "InitialNamesAccepted",
+        lastTransitionTime: now,
+      };
+      const status = { acceptedNames: spec["names"], storedVersions: [served?.version], conditions: [established] };
+      return { status, ...object, spec: { ...spec, names: { ...names, ...objectAt(spec, "names") } } };
+    }
+    default:
+      return object;
   }
-  delete secret["stringData"];
 }
 
-function podDefaults(pod: StoredObject): void {
-  pod["spec"] = { restartPolicy: "Always", terminationGracePeriodSeconds: 30, ...objectAt(pod, "spec") };
-  pod["status"] ??= { phase: "Pending" };
-}
-
-function definitionDefaults(definition: StoredObject, now: number): void {
-  const [served] = customKinds(definition); // refuses what cannot be served
-  const spec = objectAt(definition, "spec");
-  const names = objectAt(spec, "names");
-  const acceptedNames = { singular: served?.singular, listKind: `${String(names["kind"])}List`, ...names };
-  definition["spec"] = { conversion: { strategy: "None" }, ...spec, names: acceptedNames };
-  if (isObject(definition["status"]) && Array.isArray(definition["status"]["conditions"])) return;
-  const condition = (type: string, reason: string, message: string): object => ({
-    type,
-    status: "True",
-    reason,
-    message,
-    lastTransitionTime: timestamp(now),
-  });
-  definition["status"] = {
-    acceptedNames,
-    storedVersions: objectsAt(spec, "versions")
-      .filter((version) => version["storage"] === true)
-      .map((version) => version["name"]),
-    conditions: [
-      condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-      condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-    ],
-  };
+function base64(value: unknown): string {
+  return Buffer.from(String(value)).toString("base64");
 }

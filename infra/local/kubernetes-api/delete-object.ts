@@ -1,77 +1,57 @@
 import { z } from "zod";
-import { ApiError, badRequest, conflict } from "./api-error.ts";
-import type { ApiState } from "./api-state.ts";
-import { objectAt } from "./json.ts";
-import { hasGeneration, isContainer, type Kind } from "./kind.ts";
-import { type StoredObject, timestamp } from "./stored-object.ts";
+import { badRequest, conflict, refused } from "../kubernetes-objects/api-error.ts";
+import { definitionsKey, hasGeneration, type Kind, namespacesKey } from "../kubernetes-objects/kind.ts";
+import { type KubeObject, objectAt } from "../kubernetes-objects/kube-object.ts";
+import { type Store, timestamp } from "./store.ts";
 
-/** The body of a DELETE; query parameters of the same names are merged into it. */
+/** The body of a DELETE. */
 export const deleteOptions = z.looseObject({
   gracePeriodSeconds: z.number().int().nonnegative().optional(),
   propagationPolicy: z.string().optional(),
-  dryRun: z.array(z.string()).optional(),
-  preconditions: z.looseObject({ uid: z.string().optional(), resourceVersion: z.string().optional() }).optional(),
+  dryRun: z.array(z.string()).default([]),
+  preconditions: z.looseObject({ uid: z.string(), resourceVersion: z.string() }).partial().default({}),
 });
-export type DeleteOptions = z.infer<typeof deleteOptions>;
 
 /**
- * Starts the deletion of `object` and returns its state, its last one if it went at once. It stays, with a
- * deletionTimestamp, while it has finalizers, while it holds other objects, and a Pod on a node until its agent has
- * stopped it and deletes it again with a grace period of 0. Throws 409 when a precondition does not hold.
+ * Starts the deletion of `object`; returns its state then. It stays, with a deletionTimestamp, while it has finalizers or
+ * holds other objects, and a Pod on a node until its agent deletes it again with a grace period of 0. Throws 409 when a
+ * precondition does not hold.
  */
-export function deleteObject(api: ApiState, kind: Kind, object: StoredObject, options: DeleteOptions): StoredObject {
-  checkPreconditions(kind, object, options);
+export function deleteObject(
+  store: Store,
+  kind: Kind,
+  object: KubeObject,
+  options: z.infer<typeof deleteOptions>,
+): KubeObject {
+  const { metadata } = object;
+  const failed = Object.entries(options.preconditions).find(([key, wanted]) => wanted !== metadata[key]);
+  if (failed)
+    throw conflict(kind, metadata.name, `Precondition failed: ${failed.join(" ")} is not what the object has`);
   if (options.propagationPolicy === "Orphan") throw badRequest("this server does not support --cascade=orphan");
-  if (kind.kind === "Namespace" && ["default", "kube-system"].includes(object.metadata.name))
-    throw new ApiError(
-      403,
-      "Forbidden",
-      `namespaces "${object.metadata.name}" is forbidden: this namespace may not be deleted`,
-    );
-  if (options.dryRun?.includes("All") === true) return object;
-  const grace = graceSeconds(kind, object, options);
-  const { deletionTimestamp, deletionGracePeriodSeconds, generation } = object.metadata;
+  if (kind.key === namespacesKey && ["default", "kube-system"].includes(metadata.name))
+    throw refused(403, "Forbidden", kind, metadata.name, "is forbidden: this namespace may not be deleted");
+  const grace = graceSeconds(kind, object, options.gracePeriodSeconds);
+  const again = metadata.deletionTimestamp !== undefined;
   // A second request may shorten the time, never extend it.
-  if (deletionTimestamp !== undefined && grace >= (deletionGracePeriodSeconds ?? 0) && grace > 0) return object;
-  const metadata = {
-    ...object.metadata,
-    deletionTimestamp:
-      deletionTimestamp !== undefined && grace === 0 ? deletionTimestamp : timestamp(api.now() + grace * 1000),
-    deletionGracePeriodSeconds: grace,
-    ...(hasGeneration(kind) && deletionTimestamp === undefined ? { generation: (generation ?? 0) + 1 } : {}),
-  };
-  const marked: StoredObject = { ...object, metadata };
-  if (kind.kind === "Namespace") marked["status"] = { ...objectAt(object, "status"), phase: "Terminating" };
-  const unchanged = deletionTimestamp !== undefined && deletionGracePeriodSeconds === grace;
-  return unchanged && !mayGo(kind, marked) ? object : settle(api, kind, marked);
+  if (options.dryRun.includes("All") || (again && grace >= (metadata.deletionGracePeriodSeconds ?? 0))) return object;
+  const times = { deletionTimestamp: timestamp(store, grace), deletionGracePeriodSeconds: grace };
+  const generation = hasGeneration(kind) && !again ? { generation: (metadata.generation ?? 0) + 1 } : {};
+  const status = kind.key === namespacesKey ? { status: { phase: "Terminating" } } : {};
+  return settle(store, kind, { ...object, ...status, metadata: { ...metadata, ...times, ...generation } });
 }
 
-/** Stores `object`, or removes it when its deletion has nothing to wait for any more. */
-export function settle(api: ApiState, kind: Kind, object: StoredObject): StoredObject {
-  return mayGo(kind, object) ? api.store.remove(kind.storeKey, object) : api.store.put(kind.storeKey, object);
+/** Stores `object`, or removes it when its deletion has nothing more to wait for. */
+export function settle(store: Store, kind: Kind, object: KubeObject): KubeObject {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata;
+  const holdsOthers = kind.key === namespacesKey || kind.key === definitionsKey;
+  const waits = finalizers.length > 0 || deletionGracePeriodSeconds > 0 || holdsOthers;
+  return store.write(kind.key, object, deletionTimestamp !== undefined && !waits);
 }
 
-function mayGo(kind: Kind, { metadata }: StoredObject): boolean {
-  if (metadata.deletionTimestamp === undefined || isContainer(kind)) return false;
-  return (metadata.finalizers ?? []).length === 0 && (metadata.deletionGracePeriodSeconds ?? 0) === 0;
-}
-
-function checkPreconditions(kind: Kind, { metadata }: StoredObject, { preconditions }: DeleteOptions): void {
-  for (const key of ["uid", "resourceVersion"] as const) {
-    const wanted = preconditions?.[key];
-    const label = key === "uid" ? "UID" : "ResourceVersion";
-    if (wanted !== undefined && wanted !== metadata[key]) {
-      const why = `Precondition failed: ${label} in precondition: ${wanted}, ${label} in object meta: ${metadata[key]}`;
-      throw conflict(kind, metadata.name, why);
-    }
-  }
-}
-
-/** Only a Pod that a node may be running is given time to end. */
-function graceSeconds(kind: Kind, object: StoredObject, options: DeleteOptions): number {
-  const spec = objectAt(object, "spec");
+/** Only a Pod that a node may be running gets time to end. */
+function graceSeconds(kind: Kind, object: KubeObject, wanted: number | undefined): number {
+  const { nodeName, terminationGracePeriodSeconds } = objectAt(object, "spec");
   const over = ["Succeeded", "Failed"].includes(String(objectAt(object, "status")["phase"]));
-  if (kind.kind !== "Pod" || typeof spec["nodeName"] !== "string" || over) return 0;
-  const wanted = options.gracePeriodSeconds ?? spec["terminationGracePeriodSeconds"];
-  return typeof wanted === "number" ? wanted : 30;
+  if (kind.key !== "pods" || typeof nodeName !== "string" || over) return 0;
+  return wanted ?? Number(terminationGracePeriodSeconds);
 }

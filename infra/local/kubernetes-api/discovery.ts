@@ -1,42 +1,80 @@
-import { unknownPath } from "./api-error.ts";
-import type { ApiState } from "./api-state.ts";
-import { apiVersionOf, type Kind } from "./kind.ts";
+import { unknownPath } from "../kubernetes-objects/api-error.ts";
+import type { Kind } from "../kubernetes-objects/kind.ts";
+import { servedKinds } from "./kinds.ts";
+import type { Store } from "./store.ts";
 
-const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const verbs = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
-export function coreVersions(): object {
-  return { kind: "APIVersions", versions: ["v1"], serverAddressByClientCIDRs: [] };
+/** The answer to GET /apis. */
+export function groupList(store: Store): object {
+  const names = new Set(servedKinds(store).map(({ group }) => group));
+  names.delete("");
+  return { kind: "APIGroupList", apiVersion: "v1", groups: [...names].map((name) => groupOf(store, name)) };
 }
 
-export function groupList(api: ApiState): object {
-  const groups = [...new Set(api.kinds.all().map((kind) => kind.group))].filter((group) => group !== "");
-  return { kind: "APIGroupList", apiVersion: "v1", groups: groups.map((group) => groupOf(api, group)) };
+/** The answer to GET /apis/GROUP. Throws a 404 for a group that nothing is served of. */
+export function groupOf(store: Store, name: string): object {
+  const kinds = servedKinds(store).filter(({ group }) => group === name && group !== "");
+  const byVersion = new Map(kinds.map(({ version, apiVersion }) => [version, { groupVersion: apiVersion, version }]));
+  const versions = [...byVersion.values()];
+  if (versions.length === 0) throw unknownPath();
+  return { kind: "APIGroup", apiVersion: "v1", name, versions, preferredVersion: versions[0] };
 }
 
-/** Throws a 404 for a group that nothing is served of. */
-export function groupOf(api: ApiState, group: string): object {
-  const ofGroup = api.kinds.all().filter((kind) => kind.group === group);
-  const names = [...new Set(ofGroup.map((kind) => kind.version))];
-  if (group === "" || names.length === 0) throw unknownPath();
-  const versions = names.map((version) => ({ groupVersion: apiVersionOf({ group, version }), version }));
-  return { kind: "APIGroup", apiVersion: "v1", name: group, versions, preferredVersion: versions[0] };
-}
-
-/** Throws a 404 for a version that nothing is served of. */
-export function resourceList(api: ApiState, group: string, version: string): object {
-  const kinds = api.kinds.all().filter((kind) => kind.group === group && kind.version === version);
-  if (kinds.length === 0) throw unknownPath();
-  const groupVersion = apiVersionOf({ group, version });
-  return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources: kinds.flatMap(resources) };
-}
-
-function resources({ kind, plural, singular, namespaced, shortNames, categories, hasStatus }: Kind): object[] {
-  const subresource = (name: string, subVerbs: string[]): object => ({
-    ...{ name: `${plural}/${name}`, singularName: "", namespaced, kind, verbs: subVerbs },
+/** The answer to GET /apis/GROUP/VERSION. Throws a 404 when nothing is served of it. */
+export function resourceList(store: Store, groupVersion: string): object {
+  const resources = kindsOf(store, groupVersion).flatMap((served) => {
+    const { kind, plural, singular: singularName, namespaced, shortNames, categories, hasStatus } = served;
+    const status = { name: `${plural}/status`, singularName: "", namespaced, kind, verbs: ["get", "patch", "update"] };
+    const resource = { name: plural, singularName, namespaced, kind, verbs, shortNames, categories };
+    return hasStatus ? [resource, status] : [resource];
   });
+  return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
+}
+
+/** The list of OpenAPI documents. */
+export function openApiIndex(store: Store): object {
+  const paths = new Set(servedKinds(store).map(basePath));
+  return { paths: Object.fromEntries([...paths].map((path) => [path, { serverRelativeURL: `/openapi/v3/${path}` }])) };
+}
+
+/**
+ * What kubectl explain shows, and where kubectl apply looks for the parameter fieldValidation before it leaves the check
+ * of fields to the server. Throws a 404 for a group version that is not served.
+ */
+export function openApiDocument(store: Store, groupVersion: string): object {
+  const kinds = kindsOf(store, groupVersion);
+  const schemas = kinds.map((kind): [string, object] => {
+    const schema = kind.schema?.openApi ?? { type: "object" };
+    return [`${groupVersion}.${kind.kind}`, { ...schema, "x-kubernetes-group-version-kind": [typeOf(kind)] }];
+  });
+  const [info, paths] = [{ title: "Kubernetes", version: "v1.35.0" }, Object.fromEntries(kinds.flatMap(pathsOf))];
+  return { openapi: "3.0.0", info, paths, components: { schemas: Object.fromEntries(schemas) } };
+}
+
+function kindsOf(store: Store, groupVersion: string): Kind[] {
+  const kinds = servedKinds(store).filter(({ apiVersion }) => apiVersion === groupVersion);
+  if (kinds.length === 0) throw unknownPath();
+  return kinds;
+}
+
+function basePath({ group, apiVersion }: Kind): string {
+  return `${group === "" ? "api" : "apis"}/${apiVersion}`;
+}
+
+function typeOf({ group, version, kind }: Kind): object {
+  return { group, version, kind };
+}
+
+function pathsOf(kind: Kind): [string, object][] {
+  const all = `/${basePath(kind)}${kind.namespaced ? "/namespaces/{namespace}" : ""}/${kind.plural}`;
+  const parameters = ["dryRun", "fieldManager", "fieldValidation"].map((name) => ({ name, in: "query" }));
+  const actions = (...names: string[]): object => {
+    const about = { parameters, "x-kubernetes-group-version-kind": typeOf(kind) };
+    return Object.fromEntries(names.map((name) => [name, { ...about, "x-kubernetes-action": name }]));
+  };
   return [
-    { name: plural, singularName: singular, namespaced, kind, verbs, shortNames, categories },
-    ...(hasStatus ? [subresource("status", ["get", "patch", "update"])] : []),
-    ...(kind === "Pod" ? [subresource("binding", ["create"])] : []),
+    [all, actions("get", "post")],
+    [`${all}/{name}`, actions("get", "put", "patch", "delete")],
   ];
 }

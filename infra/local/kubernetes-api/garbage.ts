@@ -1,28 +1,25 @@
-import type { ApiState } from "./api-state.ts";
-import { deleteObject } from "./delete-object.ts";
-import { isContainer, type Kind } from "./kind.ts";
-import { definitionsKey, namespacesKey } from "./kinds.ts";
-import type { Change } from "./store.ts";
-import type { StoredObject } from "./stored-object.ts";
-
-const eventLifeMs = 3_600_000;
+import { definitionsKey, type Kind, namespacesKey } from "../kubernetes-objects/kind.ts";
+import type { KubeObject } from "../kubernetes-objects/kube-object.ts";
+import { deleteObject, deleteOptions } from "./delete-object.ts";
+import { servedKinds } from "./kinds.ts";
+import type { Store } from "./store.ts";
 
 /**
- * Starts what the real cluster's controllers do after a deletion: objects whose owners are all gone are deleted, and so
- * is the content of a Namespace or CustomResourceDefinition that is being deleted; an empty one goes. Events go after an
- * hour. Runs after each change that may call for it. Returns the function that ends it.
+ * Starts what controllers do in a real cluster: objects whose owners are all gone are deleted, and so is the content of a
+ * Namespace or CustomResourceDefinition that is being deleted, which goes when it is empty. Runs after each change that
+ * may call for it. Returns the function that ends it.
  */
-export function startGarbageCollection(api: ApiState): () => void {
+export function startGarbageCollection(store: Store): () => void {
   let scheduled: NodeJS.Immediate | undefined;
   const schedule = (): void => {
     scheduled ??= setImmediate(() => {
       scheduled = undefined;
-      collect(api);
+      collect(store);
     });
   };
-  schedule(); // a deletion that an earlier life of this server did not finish
-  const unsubscribe = api.store.subscribe((change) => {
-    if (mayLeaveGarbage(change)) schedule();
+  schedule(); // what an earlier life of this server did not finish
+  const unsubscribe = store.subscribe(({ type, object: { metadata } }) => {
+    if (type === "DELETED" || metadata.deletionTimestamp || metadata.ownerReferences) schedule();
   });
   return () => {
     unsubscribe();
@@ -30,48 +27,34 @@ export function startGarbageCollection(api: ApiState): () => void {
   };
 }
 
-function mayLeaveGarbage({ type, object }: Change): boolean {
-  const { deletionTimestamp, ownerReferences } = object.metadata;
-  return type === "DELETED" || deletionTimestamp !== undefined || ownerReferences !== undefined;
-}
-
-function collect(api: ApiState): void {
-  const everything = [...api.store.entries()];
-  const alive = new Set(everything.map(([, object]) => object.metadata.uid));
-  for (const [storeKey, object] of everything) {
-    const kind = api.kinds.ofStoreKey(storeKey);
-    if (kind === undefined) continue;
-    if (isContainer(kind) && object.metadata.deletionTimestamp !== undefined) emptyContainer(api, kind, object);
-    else if (isLeftOver(api, storeKey, object, alive)) deleteOnce(api, kind, object);
+function collect(store: Store): void {
+  const kinds = new Map(servedKinds(store).map((kind) => [kind.key, kind]));
+  const everything = store.entries();
+  const alive = new Set(everything.map(([, { metadata }]) => metadata.uid));
+  const isClosing = (key: string, { metadata }: KubeObject): boolean =>
+    [namespacesKey, definitionsKey].includes(key) && metadata.deletionTimestamp !== undefined;
+  const closing = everything.filter(([key, object]) => isClosing(key, object));
+  const places = new Set(closing.map(([key, { metadata }]) => `${key}/${metadata.name}`));
+  const full = new Set<string>();
+  for (const [key, { metadata }] of everything) {
+    const kind = kinds.get(key);
+    const around = [`${namespacesKey}/${metadata.namespace}`, `${definitionsKey}/${key}`].filter((one) =>
+      places.has(one),
+    );
+    for (const place of around) full.add(place);
+    const owners = metadata.ownerReferences ?? [];
+    const orphaned = owners.length > 0 && !owners.some(({ uid }) => alive.has(uid));
+    if (kind && (orphaned || around.length > 0)) deleteOnce(store, kind, metadata);
+  }
+  for (const [key, container] of closing) {
+    const waits = full.has(`${key}/${container.metadata.name}`) || container.metadata.finalizers?.length;
+    if (!waits) store.write(key, container, true);
   }
 }
 
-function isLeftOver(api: ApiState, storeKey: string, object: StoredObject, alive: Set<string>): boolean {
-  const owners = object.metadata.ownerReferences ?? [];
-  if (owners.length > 0 && !owners.some((owner) => alive.has(owner.uid))) return true;
-  if (storeKey !== "/events") return false;
-  return api.now() - Date.parse(String(object["lastTimestamp"] ?? object.metadata.creationTimestamp)) > eventLifeMs;
-}
-
-function emptyContainer(api: ApiState, kind: Kind, container: StoredObject): void {
-  const { name, finalizers = [] } = container.metadata;
-  const definition = api.kinds.all().find((one) => one.custom && `${one.plural}.${one.group}` === name);
-  const content = [...api.store.entries()].filter(([storeKey, object]) =>
-    kind.storeKey === namespacesKey
-      ? object.metadata.namespace === name
-      : kind.storeKey === definitionsKey && storeKey === definition?.storeKey,
-  );
-  if (content.length === 0 && finalizers.length === 0) api.store.remove(kind.storeKey, container);
-  for (const [storeKey, object] of content) {
-    const contentKind = api.kinds.ofStoreKey(storeKey);
-    if (contentKind !== undefined) deleteOnce(api, contentKind, object);
-  }
-}
-
-function deleteOnce(api: ApiState, kind: Kind, object: StoredObject): void {
-  const { namespace, name, uid } = object.metadata;
-  // One deletion of this round may have caused another: look again.
-  const current = api.store.get(kind.storeKey, namespace, name);
+/** One deletion of a round may have caused another: looks again. */
+function deleteOnce(store: Store, kind: Kind, { namespace = "", name, uid }: KubeObject["metadata"]): void {
+  const current = store.get(kind.key, namespace, name);
   if (current?.metadata.uid !== uid || current.metadata.deletionTimestamp !== undefined) return;
-  deleteObject(api, kind, current, {});
+  deleteObject(store, kind, current, deleteOptions.parse({}));
 }

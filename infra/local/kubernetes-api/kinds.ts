@@ -1,38 +1,103 @@
-import { coreKinds } from "./core-kinds.ts";
-import { customKinds } from "./custom-kinds.ts";
-import type { Kind } from "./kind.ts";
+import { z } from "zod";
+import { unprocessable } from "../kubernetes-objects/api-error.ts";
+import { CustomSchema } from "../kubernetes-objects/custom-schema.ts";
+import { type Column, definitionsKey, type Kind } from "../kubernetes-objects/kind.ts";
+import type { KubeObject } from "../kubernetes-objects/kube-object.ts";
 import type { Store } from "./store.ts";
 
-export const namespacesKey = "/namespaces";
-export const definitionsKey = "apiextensions.k8s.io/customresourcedefinitions";
+const age = column("Age:.metadata.creationTimestamp");
 
-/** The kinds that are served now: the built-in ones and those of the CustomResourceDefinitions in the store. */
-export class Kinds {
-  readonly #store: Store;
-  #custom: Kind[] = [];
+/** The built-in kinds. */
+export const coreKinds: Kind[] = [
+  core("Namespace", "", ["ns"], ["Status:.status.phase"], { namespaced: false, hasStatus: true }),
+  core("Secret", "", [], ["Type:.type"]),
+  core("ConfigMap", "", ["cm"], []),
+  core("Pod", "", ["po"], ["Status:.status.phase", "IP:.status.podIP", "Node:.spec.nodeName"], {
+    hasStatus: true,
+    categories: ["all"],
+  }),
+  core(
+    "Event",
+    "",
+    ["ev"],
+    ["Last Seen:.lastTimestamp", "Type:.type", "Reason:.reason", "Object:.involvedObject.name", "Message:.message"],
+  ),
+  core("Lease", "coordination.k8s.io", [], ["Holder:.spec.holderIdentity"]),
+  core("CustomResourceDefinition", "apiextensions.k8s.io", ["crd", "crds"], [], { namespaced: false, hasStatus: true }),
+];
 
-  constructor(store: Store) {
-    this.#store = store;
-    this.#reload();
-    store.subscribe((change) => {
-      if (change.storeKey === definitionsKey) this.#reload();
+function core(kind: string, group: string, shortNames: string[], columns: string[], extra: Partial<Kind> = {}): Kind {
+  const singular = kind.toLowerCase();
+  const base = { ...named(group, "v1", `${singular}s`), kind, singular, shortNames, categories: [] };
+  return {
+    ...base,
+    namespaced: true,
+    hasStatus: false,
+    columns: [...columns.map(column), age],
+    schema: undefined,
+    ...extra,
+  };
+}
+
+function named(group: string, version: string, plural: string) {
+  const [apiVersion, key] = group === "" ? [version, plural] : [`${group}/${version}`, `${plural}.${group}`];
+  return { group, version, plural, apiVersion, key };
+}
+
+function column(text: string): Column {
+  const [name = "", jsonPath = ""] = text.split(":");
+  const type = jsonPath.endsWith("Timestamp") ? "date" : "string";
+  return { name, type, jsonPath, description: name, priority: 0 };
+}
+
+const text = z.string();
+const names = { kind: text, plural: text, singular: text.optional() };
+const columnOf = {
+  name: text,
+  type: text,
+  jsonPath: text,
+  description: text.default(""),
+  priority: z.number().default(0),
+};
+const version = z.looseObject({
+  name: text,
+  served: z.boolean(),
+  schema: z.looseObject({ openAPIV3Schema: z.looseObject({}) }),
+  subresources: z.looseObject({ status: z.unknown() }).partial().default({}),
+  additionalPrinterColumns: z.array(z.looseObject(columnOf)).default([{ ...age }]),
+});
+const definition = z.looseObject({
+  group: text,
+  scope: z.enum(["Namespaced", "Cluster"]),
+  names: z.looseObject({ ...names, shortNames: z.array(text).default([]), categories: z.array(text).default([]) }),
+  versions: z.array(version),
+});
+
+const known = new WeakMap<KubeObject, Kind[]>();
+
+/** All kinds that are served now. */
+export function servedKinds(store: Store): Kind[] {
+  return [...coreKinds, ...store.list(definitionsKey).flatMap(customKinds)];
+}
+
+/** The kinds that a CustomResourceDefinition defines. Throws a 422 that says what cannot be served. */
+export function customKinds(crd: KubeObject): Kind[] {
+  const kinds = known.get(crd) ?? toKinds(crd);
+  known.set(crd, kinds);
+  return kinds;
+}
+
+function toKinds(crd: KubeObject): Kind[] {
+  try {
+    const { group, scope, names: given, versions } = definition.parse(crd["spec"]);
+    const { kind, plural, singular = kind.toLowerCase(), shortNames, categories } = given;
+    return versions.flatMap(({ name, served, schema, subresources, additionalPrinterColumns: columns }) => {
+      const base = { ...named(group, name, plural), kind, singular, shortNames, categories, columns };
+      const [namespaced, hasStatus] = [scope === "Namespaced", subresources.status !== undefined];
+      return served ? { ...base, namespaced, hasStatus, schema: new CustomSchema(schema.openAPIV3Schema) } : [];
     });
-  }
-
-  all(): Kind[] {
-    return [...coreKinds, ...this.#custom];
-  }
-
-  find(group: string, version: string, plural: string): Kind | undefined {
-    return this.all().find((kind) => kind.group === group && kind.version === version && kind.plural === plural);
-  }
-
-  /** Any version of what lies under this key: enough to delete it. */
-  ofStoreKey(storeKey: string): Kind | undefined {
-    return this.all().find((kind) => kind.storeKey === storeKey);
-  }
-
-  #reload(): void {
-    this.#custom = this.#store.list(definitionsKey).flatMap(customKinds);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : "it has no schema";
+    throw unprocessable(`CustomResourceDefinition "${crd.metadata.name}" is invalid: ${why}`);
   }
 }

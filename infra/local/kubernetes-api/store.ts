@@ -1,85 +1,90 @@
-import { expired } from "./api-error.ts";
-import type { StoredObject } from "./stored-object.ts";
+import { ApiError } from "../kubernetes-objects/api-error.ts";
+import type { KubeObject } from "../kubernetes-objects/kube-object.ts";
 
 export interface Change {
   /** The resourceVersion that this change made. */
   version: number;
-  storeKey: string;
+  key: string;
   type: "ADDED" | "MODIFIED" | "DELETED";
-  object: StoredObject;
-  previous: StoredObject | undefined;
+  object: KubeObject;
+  previous: KubeObject | undefined;
 }
 
-/**
- * All objects, and the latest changes to them, in memory. One counter numbers every change. Objects are never changed in
- * place. `keep` is how many changes can be replayed; what is older answers 410.
- */
+interface Init {
+  version: number;
+  objects: Iterable<[string, KubeObject]>;
+  /** How many changes can be replayed; what is older answers 410. */
+  historySize: number;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/** All objects, under the key of their kind, and the latest changes to them. One counter numbers every change. */
 export class Store {
-  readonly #tables = new Map<string, Map<string, StoredObject>>();
+  readonly now: () => number;
+  readonly #tables = new Map<string, Map<string, KubeObject>>();
   readonly #history: Change[] = [];
+  readonly #historySize: number;
   readonly #listeners = new Set<(change: Change) => void>();
-  readonly #keep: number;
   #version: number;
   #oldest: number;
 
-  constructor(init: { version: number; keep: number; objects: Iterable<[string, StoredObject]> }) {
-    this.#version = init.version;
-    this.#oldest = init.version;
-    this.#keep = init.keep;
-    for (const [storeKey, object] of init.objects) this.#table(storeKey).set(nameKey(object), object);
+  constructor({ version, objects, historySize, now }: Init) {
+    [this.#version, this.#oldest, this.#historySize, this.now] = [version, version, historySize, now];
+    for (const [key, object] of objects) this.#table(key).set(placeOf(object), object);
   }
 
-  get version(): number {
-    return this.#version;
+  get version(): string {
+    return `${this.#version}`;
   }
 
-  get(storeKey: string, namespace: string | undefined, name: string): StoredObject | undefined {
-    return this.#table(storeKey).get(`${namespace ?? ""}/${name}`);
+  get(key: string, namespace: string, name: string): KubeObject | undefined {
+    return this.#table(key).get(`${namespace}/${name}`);
   }
 
-  list(storeKey: string): StoredObject[] {
-    return [...this.#table(storeKey).values()];
+  list(key: string): KubeObject[] {
+    return [...this.#table(key).values()];
   }
 
-  /** Everything, as [store key, object]. */
-  *entries(): Generator<[string, StoredObject]> {
-    for (const [storeKey, table] of this.#tables) for (const object of table.values()) yield [storeKey, object];
+  /** Everything, with its key. */
+  entries(): [string, KubeObject][] {
+    return [...this.#tables].flatMap(([key, table]) =>
+      [...table.values()].map((one): [string, KubeObject] => [key, one]),
+    );
   }
 
-  /** The objects as they were at `version`. Throws a 410 when that is too long ago. */
-  listAt(storeKey: string, version: number): StoredObject[] {
-    const table = new Map(this.#table(storeKey));
-    for (const change of this.since(version).reverse()) {
-      if (change.storeKey !== storeKey) continue;
-      if (change.previous === undefined) table.delete(nameKey(change.object));
-      else table.set(nameKey(change.object), change.previous);
+  /** The objects as they were at `version`, in the order of names. Throws a 410 when that is too long ago. */
+  listAt(key: string, version: string): KubeObject[] {
+    const table = new Map(this.#table(key));
+    for (const { object, previous } of this.since(key, version).reverse()) {
+      if (previous === undefined) table.delete(placeOf(object));
+      else table.set(placeOf(object), previous);
     }
-    return [...table.values()];
+    return [...table.values()].sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
   }
 
-  /** The changes after `version`. Throws a 410 when it is too old, or from a life of this server that was lost. */
-  since(version: number): Change[] {
-    if (version < this.#oldest || version > this.#version)
-      throw expired(`too old resource version: ${version} (${this.#oldest})`);
-    return this.#history.filter((change) => change.version > version);
+  /** The changes after `version`. Throws a 410 when it is too old, or of a state that was lost. */
+  since(key: string, version: string): Change[] {
+    const from = Number(version);
+    if (!(from >= this.#oldest && from <= this.#version))
+      throw new ApiError(410, "Expired", `too old resource version: ${version} (${this.#oldest})`);
+    return this.#history.filter((change) => change.version > from && change.key === key);
   }
 
-  /** Stores `object` under a new resourceVersion and returns it as stored. */
-  put(storeKey: string, object: StoredObject): StoredObject {
-    const previous = this.#table(storeKey).get(nameKey(object));
-    const stored = this.#numbered(object);
-    this.#table(storeKey).set(nameKey(object), stored);
-    this.#record({ storeKey, type: previous === undefined ? "ADDED" : "MODIFIED", object: stored, previous });
+  /** Stores `object` under a new resourceVersion, or removes it. Returns what watches are told: its last state. */
+  write(key: string, object: KubeObject, gone = false): KubeObject {
+    const table = this.#table(key);
+    const previous = table.get(placeOf(object));
+    this.#version += 1;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: this.version } };
+    if (gone) table.delete(placeOf(object));
+    else table.set(placeOf(object), stored);
+    const type = gone ? "DELETED" : previous === undefined ? "ADDED" : "MODIFIED";
+    const change: Change = { version: this.#version, key, type, object: stored, previous };
+    this.#history.push(change);
+    if (this.#history.length > this.#historySize) this.#oldest = this.#history.shift()?.version ?? this.#oldest;
+    for (const listener of Array.from(this.#listeners)) listener(change);
     return stored;
-  }
-
-  /** Removes `object`; what is returned, and told to watches, is its last state under a new resourceVersion. */
-  remove(storeKey: string, object: StoredObject): StoredObject {
-    const previous = this.#table(storeKey).get(nameKey(object));
-    const last = this.#numbered(object);
-    this.#table(storeKey).delete(nameKey(object));
-    this.#record({ storeKey, type: "DELETED", object: last, previous });
-    return last;
   }
 
   /** Calls `listener` after each change, in order. Returns the function that ends it. */
@@ -88,25 +93,19 @@ export class Store {
     return () => this.#listeners.delete(listener);
   }
 
-  #numbered(object: StoredObject): StoredObject {
-    this.#version += 1;
-    return { ...object, metadata: { ...object.metadata, resourceVersion: `${this.#version}` } };
-  }
-
-  #record(change: Omit<Change, "version">): void {
-    const numbered = { ...change, version: this.#version };
-    this.#history.push(numbered);
-    if (this.#history.length > this.#keep) this.#oldest = this.#history.shift()?.version ?? this.#oldest;
-    for (const listener of [...this.#listeners]) listener(numbered);
-  }
-
-  #table(storeKey: string): Map<string, StoredObject> {
-    const table = this.#tables.get(storeKey) ?? new Map<string, StoredObject>();
-    this.#tables.set(storeKey, table);
+  #table(key: string): Map<string, KubeObject> {
+    const table = this.#tables.get(key) ?? new Map<string, KubeObject>();
+    this.#tables.set(key, table);
     return table;
   }
 }
 
-function nameKey({ metadata }: StoredObject): string {
+/** Where an object stands in a table, and in a list. */
+export function placeOf({ metadata }: KubeObject): string {
   return `${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+/** Times of the API have whole seconds. */
+export function timestamp(store: Store, laterSeconds = 0): string {
+  return new Date(store.now() + laterSeconds * 1000).toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -1,111 +1,96 @@
-import { ApiError, invalidValue } from "./api-error.ts";
-import type { ApiState } from "./api-state.ts";
-import { matcherFor } from "./list.ts";
+import { ApiError, unprocessable } from "../kubernetes-objects/api-error.ts";
+import type { KubeObject } from "../kubernetes-objects/kube-object.ts";
 import type { Representation } from "./representation.ts";
-import type { Query, Target } from "./request.ts";
-import type { Change } from "./store.ts";
-import type { StoredObject } from "./stored-object.ts";
+import { matcherFor, numberIn, type Target } from "./request.ts";
+import type { Change, Store } from "./store.ts";
 
-/** Where the events of a watch go, one line each. `end` is called at most once, by the watch. */
+/** Where the events go, one line each. */
 export interface WatchSink {
   write(line: string): void;
   end(): void;
 }
 
-const defaultTimeoutSeconds = 1800;
-
-/** Refuses what the real server refuses; must be called before the answer starts. */
-export function checkWatch(query: Query): void {
-  if (query.sendInitialEvents === undefined || query.resourceVersionMatch === "NotOlderThan") return;
-  const cause = invalidValue("resourceVersionMatch", query.resourceVersionMatch ?? "", "must be NotOlderThan");
-  throw new ApiError(422, "Invalid", `ListOptions is invalid: ${cause.field}: ${cause.message}`, { causes: [cause] });
+export interface WatchRequest {
+  target: Target;
+  query: URLSearchParams;
+  representation: Representation;
+  bookmarkSeconds: number;
 }
 
 /**
- * Starts a watch: first what the client has not seen yet (or everything, when it names no version or asks for it), then
- * every change, until its timeout. A version that is too old gets an ERROR event with code 410. Returns how to end it.
+ * Prepares a watch and throws what it is to be refused with. The function it returns starts it: first what the client has
+ * not seen (everything, when it names no version or asks for it), then every change until the timeout. A version that is
+ * too old gets an ERROR event with code 410. What that returns ends the watch.
  */
-export function startWatch(
-  api: ApiState,
-  target: Target,
-  query: Query,
-  representation: Representation,
-  sink: WatchSink,
-  bookmarkSeconds: number,
-): () => void {
-  const stream = new EventStream(representation, sink);
+export function prepareWatch(store: Store, request: WatchRequest): (sink: WatchSink) => () => void {
+  const { target, query, representation, bookmarkSeconds } = request;
   const matches = matcherFor(target, query);
-  const { storeKey } = target.kind;
-  const tell = (change: Change): void => {
-    if (change.storeKey === storeKey) stream.change(change, matches);
-  };
-  const from = query.resourceVersion;
-  if (query.sendInitialEvents === true || from === undefined || from === "" || from === "0") {
-    for (const object of api.store.list(storeKey)) if (matches(object)) stream.object("ADDED", object);
-    if (query.sendInitialEvents === true) stream.bookmark(api.store.version, { "k8s.io/initial-events-end": "true" });
-  } else {
+  const timeoutMs = 1000 * (numberIn(query, "timeoutSeconds") ?? 1800);
+  const initial = query.get("sendInitialEvents");
+  if (initial !== null && query.get("resourceVersionMatch") !== "NotOlderThan")
+    throw unprocessable(
+      "ListOptions is invalid: resourceVersionMatch: Forbidden: sendInitialEvents needs NotOlderThan",
+    );
+  const from = query.get("resourceVersion") ?? "";
+  return (sink) => {
+    const stream = new EventStream(representation, sink, matches);
+    const unsubscribe = store.subscribe((change) => {
+      if (change.key === target.kind.key) stream.change(change);
+    });
+    const bookmarks = setInterval(() => {
+      if (query.get("allowWatchBookmarks") === "true") stream.bookmark(store.version);
+    }, bookmarkSeconds * 1000);
+    const timeout = setTimeout(() => sink.end(), timeoutMs);
     try {
-      for (const change of api.store.since(Number(from))) tell(change);
+      if (initial !== "true" && !["", "0"].includes(from))
+        for (const change of store.since(target.kind.key, from)) stream.change(change);
+      else for (const object of store.list(target.kind.key).filter(matches)) stream.write("ADDED", object);
+      if (initial === "true") stream.bookmark(store.version, { "k8s.io/initial-events-end": "true" });
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      stream.error(error);
-      sink.end();
-      return () => undefined;
+      stream.fail(error);
     }
-  }
-  const unsubscribe = api.store.subscribe(tell);
-  const bookmarks = setInterval(() => {
-    if (query.allowWatchBookmarks) stream.bookmark(api.store.version);
-  }, bookmarkSeconds * 1000);
-  const stop = (): void => {
-    unsubscribe();
-    clearInterval(bookmarks);
-    clearTimeout(timeout);
+    return () => {
+      unsubscribe();
+      clearInterval(bookmarks);
+      clearTimeout(timeout);
+    };
   };
-  const timeout = setTimeout(
-    () => {
-      stop();
-      sink.end();
-    },
-    (query.timeoutSeconds ?? defaultTimeoutSeconds) * 1000,
-  );
-  return stop;
 }
 
 class EventStream {
   readonly #representation: Representation;
   readonly #sink: WatchSink;
+  readonly #matches: (object: KubeObject) => boolean;
   #first = true;
 
-  constructor(representation: Representation, sink: WatchSink) {
-    this.#representation = representation;
-    this.#sink = sink;
+  constructor(representation: Representation, sink: WatchSink, matches: (object: KubeObject) => boolean) {
+    [this.#representation, this.#sink, this.#matches] = [representation, sink, matches];
   }
 
-  /** An object that starts or stops matching appears or disappears, for this watch. */
-  change({ type, object, previous, version }: Change, matches: (object: StoredObject) => boolean): void {
-    const now = type !== "DELETED" && matches(object);
-    const before = previous !== undefined && matches(previous);
-    if (now) this.object(before ? "MODIFIED" : "ADDED", object);
-    else if (before && type === "DELETED") this.object("DELETED", object);
-    else if (before)
-      this.object("DELETED", { ...previous, metadata: { ...previous.metadata, resourceVersion: `${version}` } });
+  /** For a watch with a selector an object appears when it begins to match, and disappears when it no longer does. */
+  change({ type, object, previous }: Change): void {
+    const now = type !== "DELETED" && this.#matches(object);
+    const before = previous !== undefined && this.#matches(previous);
+    if (now || before) this.write(now ? (before ? "MODIFIED" : "ADDED") : "DELETED", object);
   }
 
-  object(type: string, object: StoredObject): void {
-    this.#write(type, this.#representation.watched(object, this.#first));
+  write(type: string, object: KubeObject): void {
+    this.#send(type, this.#representation.streamed([object], object.metadata, this.#first));
   }
 
-  bookmark(version: number, annotations?: Record<string, string>): void {
-    const metadata = { resourceVersion: `${version}`, creationTimestamp: null, ...(annotations && { annotations }) };
-    this.#write("BOOKMARK", this.#representation.bookmark(metadata, this.#first));
+  bookmark(resourceVersion: string, annotations = {}): void {
+    const metadata = { resourceVersion, creationTimestamp: null, annotations };
+    this.#send("BOOKMARK", this.#representation.streamed([], metadata, this.#first));
   }
 
-  error(error: ApiError): void {
-    this.#write("ERROR", error.toStatus());
+  /** Ends the stream, as the API does once the answer has begun. */
+  fail(error: unknown): void {
+    if (!(error instanceof ApiError)) throw error;
+    this.#send("ERROR", error.toStatus());
+    this.#sink.end();
   }
 
-  #write(type: string, object: object): void {
+  #send(type: string, object: object): void {
     this.#first = false;
     this.#sink.write(`${JSON.stringify({ type, object })}\n`);
   }
