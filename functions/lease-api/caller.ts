@@ -14,7 +14,8 @@ export interface Caller {
 /** Everybody, when the API runs without tokens. */
 const anybody: Caller = { name: "anonymous", scopes: ["admin"], namespaces: undefined, maxLeases: undefined };
 
-const decorator = "caller";
+/** Name under which a request keeps its caller; the server declares it. */
+export const callerDecorator = "caller";
 
 export function isAdmin(caller: Caller): boolean {
   return caller.scopes.includes("admin");
@@ -32,7 +33,7 @@ export function checkNamespace(caller: Caller, namespace: string | undefined): v
 
 /** The caller that a `requires` hook found. */
 export function callerOf(request: FastifyRequest): Caller {
-  return request.getDecorator<Caller>(decorator);
+  return request.getDecorator<Caller>(callerDecorator);
 }
 
 /** `tokens`: those in force right now; undefined: the API runs without. */
@@ -49,7 +50,7 @@ export function createGuard(tokens: TokenSource): (...oneOf: Scope[]) => onReque
       if (!isAdmin(caller) && !oneOf.some((scope) => caller.scopes.includes(scope))) {
         throw new Problem("missing-scope", { detail: `This call needs the scope ${oneOf.join(" or ")}.` });
       }
-      request.setDecorator(decorator, caller);
+      request.setDecorator(callerDecorator, caller);
       done();
     };
 }
@@ -61,5 +62,3 @@ function authenticate(tokens: readonly ApiToken[] | undefined, header: string | 
   if (token === undefined) throw new Problem("unauthorized");
   return { name: token.name, scopes: token.scopes, namespaces: token.namespaces, maxLeases: token.maxLeases };
 }
-
-export const callerDecorator = decorator;

@@ -29,7 +29,7 @@ export interface LeaseApiDeps {
   closeMs?: number;
 }
 
-export interface LeaseApiMetrics {
+interface LeaseApiMetrics {
   /** Every answer; `route` is the pattern, e.g. `/v1/leases/:id`, and `none` where there is no such call. */
   request(answer: { method: string; route: string; status: number; seconds: number }): void;
   /** Something went wrong and was survived: `lease-tokens-file`. */

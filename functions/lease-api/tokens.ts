@@ -3,7 +3,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { dnsLabelPattern } from "#shared/model/names.ts";
 
-export const scopes = ["read", "lease", "admin"] as const;
+const scopes = ["read", "lease", "admin"] as const;
 export type Scope = (typeof scopes)[number];
 
 const apiToken = z.strictObject({

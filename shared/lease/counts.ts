@@ -12,7 +12,7 @@ export const reasons = [
   "excluded",
   "full",
 ] as const;
-export type Reason = (typeof reasons)[number];
+type Reason = (typeof reasons)[number];
 
 export interface Counts extends Record<Reason, number> {
   /** All proxies that the caller may see. */

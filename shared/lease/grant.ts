@@ -11,9 +11,9 @@ export const candidateLimit = 64;
 /** Most buckets that one script call looks into. */
 export const bucketLimit = 32;
 /** Most expired leases that one script call frees. */
-export const reapLimit = 100;
+const reapLimit = 100;
 /** How long a lease stays readable after its deadline: reports are taken that long. */
-export const graceMs = 600_000;
+const graceMs = 600_000;
 
 const script = new Script(new URL("./settle.lua", import.meta.url), new URL("./grant.lua", import.meta.url));
 

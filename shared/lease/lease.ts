@@ -37,7 +37,7 @@ const leaseHash = z.object({
 });
 
 /** The proxy that a lease stands for, as it was when the lease was granted. */
-export interface LeasedProxy {
+interface LeasedProxy {
   namespace: string;
   name: string;
   uid: string;

@@ -133,11 +133,16 @@ test("a token with namespaces gets proxies of no other", async () => {
 
 test("a rare label is found among more free proxies than one call looks at", async () => {
   await Promise.all(Array.from({ length: 400 }, (_, i) => bench.register(`p${i}`)));
-  await bench.register("rare", { labels: { tier: "gold" } });
-  // Last by rank, so that only the search through the whole bucket can find it.
-  await bench.redis.zadd(keys.free("crawl|lab||"), 2 ** 52, member("rare", 1));
-  expect((await bench.granted({ selector: { labels: { tier: "gold" } } })).proxy.name).toBe("rare");
-  expect(await bench.acquire({ selector: { labels: { tier: "gold" } } })).toEqual({ outcome: "nothing-free" });
+  // Last by rank, so that only the search through the whole bucket finds them; a dozen, so that not all are in its first step.
+  for (let i = 0; i < 12; i += 1) {
+    await bench.register(`rare-${i}`, { labels: { tier: `gold-${i}` } });
+    await bench.redis.zadd(keys.free("crawl|lab||"), 2 ** 52, member(`rare-${i}`, 1));
+  }
+  for (let i = 0; i < 12; i += 1) {
+    const selector = { labels: { tier: `gold-${i}` } };
+    expect((await bench.granted({ selector })).proxy.name).toBe(`rare-${i}`);
+    expect(await bench.acquire({ selector })).toEqual({ outcome: "nothing-free" });
+  }
 });
 
 test("one free proxy is found among more buckets than one call looks into", async () => {
@@ -193,7 +198,8 @@ test("an expired lease is freed even when its hash is gone", async () => {
 });
 
 test("all keys of a lease expire by themselves", async () => {
-  await bench.register("p1", { max: 2 });
+  await bench.register("p1", { max: 3 });
+  await bench.granted({ ttlMs: 10_000 });
   const lease = await bench.granted({ ttlMs: 50_000 });
   await bench.granted({ ttlMs: 10_000 });
   const at = lease.expiresAt + 600_000;

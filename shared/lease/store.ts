@@ -12,7 +12,7 @@ import { redisCall } from "./redis-call.ts";
 import type { Selector } from "./selector.ts";
 
 /** No lease lives longer, however often it is renewed. */
-export const lifetimeMs = 24 * 3_600_000;
+const lifetimeMs = 24 * 3_600_000;
 
 export interface LeaseStoreDeps {
   redis: RedisClient;
