@@ -8,6 +8,7 @@ export interface WatchMessage {
 }
 
 const message = z.object({ type: z.enum(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]), object: z.unknown() });
+const bookmark = z.object({ metadata: z.object({ resourceVersion: z.string().min(1) }) });
 const status = z.object({ code: z.number(), message: z.string() }).partial();
 
 /**
@@ -16,6 +17,13 @@ const status = z.object({ code: z.number(), message: z.string() }).partial();
  */
 export async function* watchMessages(body: AsyncIterable<unknown>): AsyncGenerator<WatchMessage, void> {
   for await (const line of lines(body)) yield parse(line);
+}
+
+/** The version that a bookmark says was reached. */
+export function watchedVersion(object: unknown): string {
+  const parsed = bookmark.safeParse(object);
+  if (!parsed.success) throw failure("UnexpectedAnswer", "the watch sent a bookmark without a version");
+  return parsed.data.metadata.resourceVersion;
 }
 
 function parse(line: string): WatchMessage {

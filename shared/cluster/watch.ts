@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { z } from "zod";
-import { Failure, toFailure } from "#shared/errors/failure.ts";
+import { Failure } from "#shared/errors/failure.ts";
 import type { ClusterConnection } from "./connection.ts";
+import { classifyApiError } from "./failure.ts";
 import { listPages } from "./pages.ts";
-import { watchMessages } from "./watch-stream.ts";
-
-/** What happened to an object. `missed`: a list found it although a watch should have told. */
-export type Change = { kind: "set"; key: string; object: unknown } | { kind: "gone"; key: string };
+import { WatchLimit } from "./watch-limit.ts";
+import { type WatchMessage, watchedVersion, watchMessages } from "./watch-stream.ts";
+import { type Change, WatchedObjects } from "./watched-objects.ts";
 
 export interface WatchTiming {
   /** A watch without a byte for so long is dead; the server sends a bookmark about every minute. */
@@ -15,6 +14,8 @@ export interface WatchTiming {
   relistMs: number;
   /** The server ends a watch after this to twice this. */
   watchSeconds: number;
+  /** A watch that ends sooner, and without an error, counts as failed: it must not spin. */
+  shortestMs: number;
   firstBackoffMs: number;
   lastBackoffMs: number;
 }
@@ -23,6 +24,7 @@ const defaultTiming: WatchTiming = {
   idleMs: 150_000,
   relistMs: 600_000,
   watchSeconds: 240,
+  shortestMs: 1_000,
   firstBackoffMs: 500,
   lastBackoffMs: 30_000,
 };
@@ -32,188 +34,162 @@ export interface WatchOptions {
   path: string;
   labelSelector?: string;
   /**
-   * Called for one change after another. When it rejects, the watch ends, and after a backoff everything is listed: the
-   * same change comes again. A name with another uid is a `gone` and a `set`.
+   * Called for one change after another. One that it rejects is told again by a list that comes after a backoff; the
+   * changes of other objects go on meanwhile. Abandoned, not awaited, when the signal fires.
    */
   onChange: (change: Change) => void | Promise<void>;
-  /** After each complete list; `missed`: how many changes no watch had told of (0 for the first list). */
+  /**
+   * After each complete list; `missed`: how many changes the watch before it should have told of and did not. A deletion
+   * between the end of that watch and the list counts too, though nobody missed it.
+   */
   onListed: (list: { count: number; missed: number }) => void;
-  /** A list or watch failed and is tried again. */
+  /** A list or watch failed and is tried again, or (code `HandlerFailed`) changes were rejected. */
   onFailure: (failure: Failure) => void;
   signal: AbortSignal;
   random?: () => number;
   timing?: Partial<WatchTiming>;
 }
 
-const meta = z.object({
-  metadata: z.object({
-    namespace: z.string().default(""),
-    name: z.string(),
-    uid: z.string(),
-    resourceVersion: z.string(),
-  }),
-});
-const bookmark = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
-
 /**
- * Lists and watches one path until the signal fires; resolves then, and never rejects. Keeps only uid and version of each
- * object. The client library's own informer stops for good on some errors and swallows those of its callbacks.
+ * Lists and watches one path until the signal fires; resolves then, and never rejects. Never has two watches at once. The
+ * client library's own informer stops for good on some errors and swallows those of its callbacks.
  */
 export async function watchResource(options: WatchOptions): Promise<void> {
   await new ResourceWatch(options).run();
 }
 
+/** After so many failures in a row the version itself may be what fails, e.g. once etcd was restored. */
+const failuresUntilList = 3;
+const graceSeconds = 15;
+
 class ResourceWatch {
   readonly #options: WatchOptions;
   readonly #timing: WatchTiming;
   readonly #random: () => number;
-  readonly #known = new Map<string, { uid: string; version: string }>();
+  readonly #objects: WatchedObjects;
+  /** Everything up to here was told; undefined: unknown, list. */
   #version: string | undefined;
-  #listedAt = Number.NEGATIVE_INFINITY;
-  #hasListed = false;
-  #backoffMs = 0;
+  #listAt = Number.NEGATIVE_INFINITY;
+  #failures = 0;
+  #refusals = 0;
 
   constructor(options: WatchOptions) {
     this.#options = options;
     this.#timing = { ...defaultTiming, ...options.timing };
     this.#random = options.random ?? Math.random;
+    this.#objects = new WatchedObjects(options);
   }
 
   async run(): Promise<void> {
-    const { signal, onFailure } = this.#options;
+    const { signal, path } = this.#options;
     while (!signal.aborted) {
       try {
-        const stale = performance.now() - this.#listedAt > this.#timing.relistMs;
-        if (this.#version === undefined || stale) await this.#list();
+        if (this.#version === undefined || this.#listAt <= performance.now()) await this.#list();
         await this.#watch();
       } catch (error) {
         if (signal.aborted) return;
-        const failure = toFailure(error);
-        onFailure(failure);
-        // What was not told, or was told and not taken, is found by a list.
-        this.#version = undefined;
-        await this.#pause(failure);
+        await this.#failed(classifyApiError(error, `list or watch ${path}`, "read"));
       }
     }
   }
 
-  async #pause({ retryAfterMs = 0 }: Failure): Promise<void> {
+  async #failed(failure: Failure): Promise<void> {
+    this.#options.onFailure(failure);
+    this.#failures += 1;
+    const expired = failure.code === "Gone";
+    if (expired || this.#failures >= failuresUntilList) this.#version = undefined;
+    // An expired version is no sign of trouble, unless it happens again.
+    if (expired && this.#failures === 1) return;
+    const wait = Math.max(this.#backoffMs(this.#failures), failure.retryAfterMs ?? 0);
+    await sleep(wait, undefined, { signal: this.#options.signal }).catch(() => undefined); // the loop looks at it
+  }
+
+  #backoffMs(nth: number): number {
     const { firstBackoffMs, lastBackoffMs } = this.#timing;
-    this.#backoffMs = Math.min(lastBackoffMs, Math.max(firstBackoffMs, this.#backoffMs * 2));
-    const jittered = this.#backoffMs * (0.5 + this.#random() / 2);
-    await sleep(Math.max(jittered, retryAfterMs), undefined, { signal: this.#options.signal }).catch(() => undefined);
+    return Math.min(lastBackoffMs, firstBackoffMs * 2 ** (nth - 1)) * (0.5 + this.#random() / 2);
   }
 
   async #list(): Promise<void> {
     const { connection, path, labelSelector, signal, onListed } = this.#options;
+    const told = this.#version;
     const seen = new Set<string>();
-    let [version, missed] = ["", 0];
+    let [listed, missed] = ["", 0];
     for await (const page of listPages(connection, { path, labelSelector }, { signal })) {
       for (const item of page.items) {
-        const { key, uid, version: its } = identify(item);
+        const { key, version, news } = await this.#objects.set(item);
         seen.add(key);
-        if (await this.#set(key, { uid, version: its }, item)) missed += 1;
+        if (news && told !== undefined && !isLater(version, told)) missed += 1;
       }
-      version = page.resourceVersion;
+      listed = page.resourceVersion;
     }
-    for (const key of [...this.#known.keys()].filter((each) => !seen.has(each))) {
-      await this.#gone(key);
-      missed += 1;
+    for (const key of this.#objects.keys()) {
+      if (seen.has(key)) continue;
+      await this.#objects.gone(key);
+      if (told !== undefined) missed += 1;
     }
-    this.#version = version;
-    this.#listedAt = performance.now();
-    onListed({ count: this.#known.size, missed: this.#hasListed ? missed : 0 });
-    this.#hasListed = true;
+    this.#version = listed;
+    this.#listAt = performance.now() + this.#timing.relistMs;
+    if (!this.#tellRefusal()) this.#refusals = 0;
+    onListed({ count: this.#objects.size, missed });
+  }
+
+  /** Brings the next list forward when the handler has rejected something. */
+  #tellRefusal(): boolean {
+    const refusal = this.#objects.takeRefusal();
+    if (refusal === undefined) return false;
+    this.#options.onFailure(refusal);
+    this.#refusals += 1;
+    this.#listAt = Math.min(this.#listAt, performance.now() + this.#backoffMs(this.#refusals));
+    return true;
   }
 
   async #watch(): Promise<void> {
-    const { connection, path, labelSelector, signal } = this.#options;
-    const seconds = Math.round(this.#timing.watchSeconds * (1 + this.#random()));
-    const query = {
+    const { connection, path, signal } = this.#options;
+    const seconds = Math.ceil(this.#timing.watchSeconds * (1 + this.#random()));
+    const limit = new WatchLimit(this.#timing.idleMs);
+    limit.endIn((seconds + graceSeconds) * 1000);
+    limit.endIn(this.#listAt - performance.now());
+    try {
+      const call = { signal: AbortSignal.any([signal, limit.signal]) };
+      const body = await connection.stream({ path, query: this.#query(seconds) }, call);
+      for await (const message of watchMessages(limit.guard(body))) {
+        // Only a watch that tells something has worked.
+        this.#failures = 0;
+        await this.#take(message);
+        if (this.#tellRefusal()) limit.endIn(this.#listAt - performance.now());
+      }
+    } catch (error) {
+      if (limit.reached === "end") return;
+      throw limit.reached === "idle" ? failure("Idle", "the watch was silent for too long") : error;
+    } finally {
+      limit.release();
+    }
+    if (limit.ageMs < this.#timing.shortestMs) throw failure("WatchEnded", "the server ended the watch at once");
+  }
+
+  #query(seconds: number): Record<string, string> {
+    const { labelSelector } = this.#options;
+    return {
       watch: "true",
       allowWatchBookmarks: "true",
       resourceVersion: this.#version ?? "",
       timeoutSeconds: String(seconds),
       ...(labelSelector === undefined ? {} : { labelSelector }),
     };
-    const idle = new IdleLimit(this.#timing.idleMs);
-    try {
-      const body = await connection.stream({ path, query }, { signal: AbortSignal.any([signal, idle.signal]) });
-      for await (const { type, object } of watchMessages(idle.guard(body))) {
-        // Only a watch that tells something has worked; one that ends at once again must not spin.
-        this.#backoffMs = 0;
-        await this.#take(type, object);
-      }
-    } finally {
-      idle.end();
-    }
   }
 
-  async #take(type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK", object: unknown): Promise<void> {
-    if (type === "BOOKMARK") {
-      this.#version = bookmark.parse(object).metadata.resourceVersion;
-      return;
-    }
-    const { key, uid, version } = identify(object);
-    if (type === "DELETED") await this.#gone(key);
-    else await this.#set(key, { uid, version }, object);
-    this.#version = version;
-  }
-
-  /** Tells whether it was news. Remembered only once the handler has taken it. */
-  async #set(key: string, seen: { uid: string; version: string }, object: unknown): Promise<boolean> {
-    const before = this.#known.get(key);
-    if (before?.uid === seen.uid && before.version === seen.version) return false;
-    if (before !== undefined && before.uid !== seen.uid) await this.#gone(key);
-    await this.#options.onChange({ kind: "set", key, object });
-    this.#known.set(key, seen);
-    return true;
-  }
-
-  async #gone(key: string): Promise<void> {
-    if (!this.#known.has(key)) return;
-    await this.#options.onChange({ kind: "gone", key });
-    this.#known.delete(key);
+  async #take({ type, object }: WatchMessage): Promise<void> {
+    if (type === "BOOKMARK") this.#version = watchedVersion(object);
+    else if (type === "DELETED") this.#version = await this.#objects.deleted(object);
+    else this.#version = (await this.#objects.set(object)).version;
   }
 }
 
-function identify(object: unknown): { key: string; uid: string; version: string } {
-  const { namespace, name, uid, resourceVersion } = meta.parse(object).metadata;
-  return { key: namespace === "" ? name : `${namespace}/${name}`, uid, version: resourceVersion };
+/** Versions grow, and compare as whole numbers (documented since Kubernetes 1.35, true before). */
+function isLater(version: string, than: string): boolean {
+  return /^\d+$/.test(version) && /^\d+$/.test(than) && BigInt(version) > BigInt(than);
 }
 
-/** Fires when nothing has arrived for a while. A consumer that takes its time is not idleness. */
-class IdleLimit {
-  readonly #controller = new AbortController();
-  readonly #ms: number;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(ms: number) {
-    this.#ms = ms;
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  async *guard(body: AsyncIterable<unknown>): AsyncGenerator<unknown, void> {
-    this.#wind();
-    for await (const chunk of body) {
-      this.end();
-      yield chunk;
-      this.#wind();
-    }
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #wind(): void {
-    this.end();
-    const message = `the watch was silent for ${this.#ms} ms`;
-    const silent = (): void =>
-      this.#controller.abort(new Failure({ class: "Transient", code: "Idle", op: "watch", message }));
-    this.#timer = setTimeout(silent, this.#ms);
-  }
+function failure(code: string, message: string): Failure {
+  return new Failure({ class: "Transient", code, op: "watch", message });
 }
