@@ -11,6 +11,9 @@ const end = (pid: number, result: Extract<Entry, { ev: "end" }>["result"] = "don
   run: `run-${pid}`,
   result,
 });
+/** Nothing of note, for as long as a lock. */
+const pause: Entry = { ev: "exit", pid: 0 };
+const lockMs = 3_000;
 const exit = (pid: number): Entry => ({ ev: "exit", pid });
 
 test.each([
@@ -18,7 +21,17 @@ test.each([
   ["two runs at once", [event, start(1), start(2), end(1), end(2)], { overlaps: ["a: run-1 and run-2"] }],
   [
     "two runs at once, the elder refused",
-    [event, start(1), start(2), end(1, "refused")],
+    [start(1), start(2), end(1, "refused")],
+    { overlaps: ["a: run-1 and run-2"] },
+  ],
+  [
+    "an elder that was paused, and not refused",
+    [start(1), pause, start(2), end(1)],
+    { overlaps: ["a: run-1 and run-2"] },
+  ],
+  [
+    "an elder that was paused, and refused",
+    [start(1), pause, start(2), end(1, "refused")],
     { overlaps: [], fencedOff: 1 },
   ],
   ["a run after its elder was killed", [event, start(1), exit(1), start(2), end(2)], { overlaps: [], cutOff: 1 }],
@@ -28,7 +41,9 @@ test.each([
   ["an event whose only run was cut off", [event, start(1), exit(1)], { lost: ["a"] }],
   ["an event whose only run failed", [event, start(1), end(1, "failed")], { lost: ["a"] }],
 ] as const)("the judge of the stress test sees %s", (_, log, verdict) => {
-  expect(judge(log)).toMatchObject(verdict);
+  let at = 0;
+  const timed = log.map((entry) => ({ ...entry, at: (at += entry === pause ? lockMs : 1) }));
+  expect(judge(timed, lockMs)).toMatchObject(verdict);
 });
 
 test("random events under kill -9 of workers: no overlap, no lost event, nothing left behind", {

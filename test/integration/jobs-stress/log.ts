@@ -11,6 +11,8 @@ const entry = z.discriminatedUnion("ev", [
   z.object({ ev: z.literal("exit"), pid: z.coerce.number() }),
 ]);
 export type Entry = z.infer<typeof entry>;
+/** `at`: milliseconds of the log's clock. */
+export type Logged = Entry & { at: number };
 
 /**
  * What really happened, in one total order, kept in a Redis that the queue does not know: whatever befalls the queue's
@@ -36,13 +38,13 @@ export class StressLog {
     return (await this.#redis.exists("draining")) === 1;
   }
 
-  async read(): Promise<Entry[]> {
-    const entries: Entry[] = [];
+  async read(): Promise<Logged[]> {
+    const entries: Logged[] = [];
     for (let after = "-"; ; ) {
       const page = await this.#redis.xrange("log", after, "+", "COUNT", 10_000);
       for (const [id, fields] of page) {
         const pairs = fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1]]] : []));
-        entries.push(entry.parse(Object.fromEntries(pairs)));
+        entries.push({ ...entry.parse(Object.fromEntries(pairs)), at: Number.parseInt(id, 10) });
         after = `(${id}`;
       }
       if (page.length === 0) return entries;

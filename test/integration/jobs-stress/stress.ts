@@ -34,6 +34,7 @@ export interface StressResult extends Verdict {
 }
 
 const queue: QueueRef = { fn: "reconcile", provider: "stress" };
+const lockMs = 3_000;
 
 /**
  * Random events for random keys while worker processes are killed (kill -9, now and then SIGTERM) and replaced, until
@@ -45,7 +46,7 @@ export async function runStress(options: StressOptions): Promise<StressResult> {
   const log = new StressLog(logServer.url);
   const redis = connectRedis({ url: server.url, name: "stress", whenDown: "wait", onError: () => undefined });
   const producer = createProducer({ redis });
-  const pool = new WorkerPool({ urls: [server.url, logServer.url], log, seed: options.seed });
+  const pool = new WorkerPool({ urls: [server.url, logServer.url], log, lockMs, seed: options.seed });
   try {
     await pool.fill(options.workers ?? 4);
     const over = AbortSignal.timeout(options.seconds * 1_000);
@@ -57,7 +58,7 @@ export async function runStress(options: StressOptions): Promise<StressResult> {
     const unfinished = await comeToRest(producer);
     const leftBehind = await listLeftBehind(redis);
     await pool.empty();
-    const verdict = judge(await log.read());
+    const verdict = judge(await log.read(), lockMs);
     return { ...verdict, seed: options.seed, kills, gracefulStops, redisKills, unfinished, leftBehind };
   } finally {
     await pool.empty();

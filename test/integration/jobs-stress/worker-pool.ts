@@ -7,6 +7,7 @@ export interface WorkerPoolDeps {
   /** Urls of the queue's Redis and of the log's. */
   urls: [string, string];
   log: StressLog;
+  lockMs: number;
   seed: number;
 }
 
@@ -24,7 +25,9 @@ export class WorkerPool {
     const file = fileURLToPath(new URL("./worker.ts", import.meta.url));
     while (this.#workers.length < count) {
       this.#started += 1;
-      const worker = fork(file, [...this.#deps.urls, String(this.#deps.seed + this.#started)], { execArgv: [] });
+      const { urls, lockMs, seed } = this.#deps;
+      const args = [...urls, String(lockMs), String(seed + this.#started)];
+      const worker = fork(file, args, { execArgv: [] });
       this.#workers.push(worker);
       await once(worker, "message");
     }

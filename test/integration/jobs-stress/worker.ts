@@ -5,8 +5,8 @@ import { connectRedis } from "#shared/redis/connect.ts";
 import { StressLog } from "./log.ts";
 import { seededRandom } from "./random.ts";
 
-/** One worker process of the stress test. Arguments: url of the queue's Redis, url of the log's Redis, seed. */
-const [queueUrl = "", logUrl = "", seed = "0"] = process.argv.slice(2);
+/** One worker process of the stress test. Arguments: url of the queue's Redis, url of the log's Redis, lockMs, seed. */
+const [queueUrl = "", logUrl = "", lockMs = "", seed = "0"] = process.argv.slice(2);
 const log = new StressLog(logUrl);
 const random = seededRandom(Number(seed));
 let runs = 0;
@@ -39,7 +39,7 @@ const consumer = createConsumer({
   concurrency: 10,
   handler,
   backoff: { baseMs: 50, maxMs: 2_000, slowMs: 3_000, permanentMs: 3_000 },
-  timing: { lockMs: 3_000, stalledCheckMs: 1_000 },
+  timing: { lockMs: Number(lockMs), stalledCheckMs: 1_000 },
   log: { debug: () => undefined, info: () => undefined, warn: () => undefined },
 });
 process.on("disconnect", () => process.exit());
