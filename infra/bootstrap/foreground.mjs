@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { performance } from "node:perf_hooks";
 import process from "node:process";
 import { isatty } from "node:tty";
 
@@ -21,6 +22,7 @@ export class Foreground {
   #child;
   /** @type {NodeJS.Signals | undefined} */
   #received;
+  #receivedAt = Number.NEGATIVE_INFINITY;
 
   constructor() {
     for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"]))
@@ -63,6 +65,10 @@ export class Foreground {
   /** @param {NodeJS.Signals} signal */
   #receive(signal) {
     this.#received ??= signal;
+    // npm passes on what the whole group has got already: the same wish, told twice.
+    const isRepeat = performance.now() - this.#receivedAt < 1_000;
+    this.#receivedAt = performance.now();
+    if (isRepeat) return;
     if (signal === "SIGINT" && terminalReachedTheChildToo()) return;
     this.#child?.kill(signal);
   }

@@ -2,6 +2,9 @@
 // runs the script. A script of its own, and not npm's `prestart` and `pretest`, because npm leaves those out under
 // --ignore-scripts. Plain JavaScript without dependencies: it has to run on Node 18 in a fresh clone.
 //
+// package.json says `exec`, so that no shell stands between npm and this: a shell dies of the signal that npm passes
+// on, and leaves everything below it running.
+//
 //   node infra/bootstrap/run.mjs [--tools redis-server,squid] <script> [args...]
 
 import path from "node:path";

@@ -120,6 +120,23 @@ test.each(["SIGTERM", "SIGHUP", "SIGINT"] as const)(
   },
 );
 
+test("a wish to stop that is told twice reaches the script once", async () => {
+  await checkout.write(
+    "script.ts",
+    `let count = 0;
+    for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => console.log("told", (count += 1)));
+    process.stdin.once("end", () => process.exit()).resume();
+    console.log("ready");`,
+  );
+  const run = checkout.start(["script.ts"]);
+  await expect.poll(run.output).toContain("ready");
+  run.child.kill("SIGTERM");
+  run.child.kill("SIGHUP");
+  await expect.poll(run.output).toContain("told 1");
+  run.child.stdin.end();
+  expect(await run.ended).toMatchObject({ code: 0, stdout: "ready\ntold 1\n" });
+});
+
 test("a signal during the installation ends npm first and then the run, without running the script", async () => {
   await checkout.program("npm", "trap 'echo npm ended; exit 1' TERM; echo started >&2; while :; do sleep 0.05; done");
   const run = checkout.start(["script.ts"]);
