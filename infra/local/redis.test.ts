@@ -43,6 +43,12 @@ test("a second start on the same folder resumes with the data, under the same pa
   expect(await ask(second.url, (client) => client.get("kept"))).toBe("yes");
 });
 
+test("the folder may be named from where we are", async () => {
+  const redis = await startLocalRedis({ dir: path.relative(process.cwd(), dir) });
+  started.push(redis);
+  expect(await ask(redis.url, (client) => client.config("GET", "dir"))).toContain(dir);
+});
+
 test("nobody gets in without the password, which only its owner can read and no command line shows", async () => {
   const redis = await start();
   await expect(ask(`redis://127.0.0.1:${redis.port}`, (client) => client.ping())).rejects.toThrow(/NOAUTH/);

@@ -34,11 +34,13 @@ const stopGraceMs = 10_000;
  * Throws a Failure with the server's last log lines when it does not come up, `PortInUse` when `port` is taken.
  */
 export async function startLocalRedis(options: LocalRedisOptions): Promise<LocalRedis> {
-  await mkdir(options.dir, { recursive: true, mode: 0o700 });
-  const password = await ownPassword(options.dir);
+  // The server runs in another folder than we do.
+  const dir = path.resolve(options.dir);
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const password = await ownPassword(dir);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await startOn(options.port ?? (await freePort()), password, options);
+      return await startOn(options.port ?? (await freePort()), password, { ...options, dir });
     } catch (error) {
       // A free port may be taken by somebody else in the meantime.
       const again = error instanceof Failure && error.code === "PortInUse" && options.port === undefined && attempt < 3;
@@ -69,7 +71,7 @@ function config({ port, password, dir }: { port: number; password: string; dir: 
     `port ${port}`,
     "bind 127.0.0.1",
     `requirepass ${password}`,
-    `dir ${JSON.stringify(path.resolve(dir))}`,
+    `dir ${JSON.stringify(dir)}`,
     "appendonly yes",
     'save ""',
     // An evicted lease or job would be a lost one.
