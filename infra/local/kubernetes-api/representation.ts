@@ -41,10 +41,9 @@ export function representationFor(
 }
 
 function cell({ type, jsonPath }: Column, object: KubeObject, now: number): unknown {
-  const found: unknown = JSONPath({ path: `$${jsonPath}`, json: object });
-  const [value = null, ...more]: unknown[] = Array.isArray(found) ? found : [];
+  const [value = null, ...more] = JSONPath<unknown[] | undefined>({ path: `$${jsonPath}`, json: object }) ?? [];
   if (type !== "date") return more.length > 0 ? [value, ...more].join(",") : value;
-  const seconds = Math.max(0, Math.floor((now - Date.parse(String(value))) / 1000));
+  const seconds = Math.max(0, Math.floor((now - Date.parse(typeof value === "string" ? value : "")) / 1000));
   if (Number.isNaN(seconds)) return "<unknown>";
   if (seconds < 120) return `${seconds}s`;
   if (seconds < 7200) return `${Math.floor(seconds / 60)}m`;

@@ -23,14 +23,15 @@ const openApiV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /** The HTTP side: authentication, paths, bodies, errors. It does not listen yet. */
 export function makeServer(options: ServerOptions): FastifyInstance {
-  const app = Fastify({ https: options.tls, bodyLimit, forceCloseConnections: true });
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-  app.setErrorHandler((error, _request, reply) => {
+  const fail = (error: unknown, _request: FastifyRequest, reply: FastifyReply): void => {
     const known = toApiError(error);
     if (known.code >= 500) options.onError(error);
-    return reply.code(known.code).send(known.toStatus());
-  });
+    void reply.code(known.code).send(known.toStatus());
+  };
+  const app = Fastify({ https: options.tls, bodyLimit, forceCloseConnections: true, frameworkErrors: fail });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.setErrorHandler(fail);
   app.addHook("onRequest", async ({ url, headers }) => {
     if (!publicPaths.includes(url) && !sameSecret(headers.authorization ?? "", `Bearer ${options.token}`))
       throw new ApiError(401, "Unauthorized", "Unauthorized");
@@ -49,7 +50,7 @@ function toApiError(error: unknown): ApiError {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "statusCode" in error ? Number(error.statusCode) : 500;
   if (code === 413) return new ApiError(413, "RequestEntityTooLarge", message);
-  return code < 500 || error instanceof URIError ? badRequest(message) : new ApiError(500, "InternalError", message);
+  return code < 500 ? badRequest(message) : new ApiError(500, "InternalError", message);
 }
 
 function serve(options: ServerOptions, request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -109,6 +109,12 @@ function toFieldError({ keyword, instancePath, params, schema, data }: ErrorObje
       return { reason: "FieldValueTooLong", field, message: `Too long: may not be more than ${String(schema)} bytes` };
     case "maxItems":
       return { reason: "FieldValueTooMany", field, message: `Too many: must have at most ${String(schema)} items` };
+    case "x-kubernetes-list-map-keys":
+      return {
+        reason: "FieldValueDuplicate",
+        field,
+        message: `Duplicate value: two items have the same ${String(schema)}`,
+      };
     default:
       return invalidValue(field, data, what);
   }

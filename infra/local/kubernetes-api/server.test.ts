@@ -1,0 +1,90 @@
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { afterAll, expect, test } from "vitest";
+import { TestApi } from "#test/kubernetes-api.ts";
+
+const errors: unknown[] = [];
+const api = await TestApi.start({ onError: (error) => errors.push(error) });
+afterAll(() => api.stop());
+
+const configMaps = "/api/v1/namespaces/default/configmaps";
+
+test("a request without the token is refused, except for health and version", async () => {
+  for (const authorization of ["", "Bearer wrong", "Basic abc"])
+    expect(await api.call("GET", "/api", { headers: { authorization } })).toMatchObject({
+      status: 401,
+      body: { reason: "Unauthorized" },
+    });
+  for (const path of ["/healthz", "/readyz", "/livez", "/version"])
+    expect((await api.call("GET", path, { headers: { authorization: "" } })).status).toBe(200);
+});
+
+test.each([
+  ["POST", configMaps, { body: "{" }, 400],
+  ["POST", configMaps, { body: "[]" }, 400],
+  ["POST", configMaps, { body: { metadata: { name: 5 } } }, 400],
+  ["POST", configMaps, { body: { metadata: "x" } }, 400],
+  ["POST", configMaps, {}, 400],
+  ["POST", configMaps, { body: "a: b", type: "application/yaml" }, 415],
+  ["POST", configMaps, { body: Buffer.from([1, 2, 255, 255, 255]), type: "application/vnd.kubernetes.protobuf" }, 400],
+  ["POST", configMaps, { body: `{"data": "${"x".repeat(4 * 1024 * 1024)}"}` }, 413],
+  ["DELETE", `${configMaps}/none`, { body: { gracePeriodSeconds: "soon" } }, 404],
+  ["GET", `${configMaps}?limit=many`, {}, 400],
+  ["GET", "/api/v1/namespaces/default/configmaps/a/b/c", {}, 404],
+  ["GET", "/api/v1/configmaps/a", {}, 404],
+  ["GET", "/apis/crawl.example.com/v9/proxies", {}, 404],
+  ["GET", "/nothing", {}, 404],
+  ["GET", "/%ff", {}, 400],
+  ["GET", "/", {}, 404],
+  ["POST", `${configMaps}/name`, { body: {} }, 404],
+  ["PUT", configMaps, { body: {} }, 405],
+] as const)("%s %s, wrong in itself or in its body, gets a Status", async (method, target, call, code) => {
+  const { status, body } = await api.call(method, target, call);
+  expect(status).toBe(code);
+  expect(body).toMatchObject({ kind: "Status", status: "Failure", code });
+});
+
+test("bytes that are no request end their connection only", async () => {
+  const socket = connect(api.port, "127.0.0.1");
+  socket.write("\0\0 garbage \r\n\r\n");
+  await new Promise((resolve) => socket.on("close", resolve).on("error", resolve).resume());
+  expect((await api.call("GET", "/healthz")).status).toBe(200);
+  expect(errors).toEqual([]);
+});
+
+test("objects and identities outlive a restart, and no version is given out twice", async () => {
+  const before = await api.call("POST", configMaps, { body: { metadata: { name: "lasting" }, data: { a: "1" } } });
+  const system = await api.call("GET", "/api/v1/namespaces/kube-system");
+  await api.restart();
+  const after = await api.call("GET", `${configMaps}/lasting`);
+  expect(after.body).toEqual(before.body);
+  expect((await api.call("GET", "/api/v1/namespaces/kube-system")).body).toEqual(system.body);
+  const next = await api.call("POST", configMaps, { body: { metadata: { name: "next" } } });
+  expect(Number(next.body.metadata["resourceVersion"])).toBeGreaterThan(
+    Number(before.body.metadata["resourceVersion"]) + 1000,
+  );
+});
+
+test("the state is in the file soon after a change, for its owner only", async () => {
+  await api.call("POST", configMaps, { body: { metadata: { name: "saved" } } });
+  await expect.poll(() => readFile(api.dataFile, "utf8")).toContain('"saved"');
+  expect((await stat(api.dataFile)).mode & 0o777).toBe(0o600);
+});
+
+test("a deletion that a kill interrupted goes on after the next start", async () => {
+  await api.call("POST", "/api/v1/namespaces", { body: { metadata: { name: "halfway" } } });
+  await api.call("POST", "/api/v1/namespaces/halfway/configmaps", { body: { metadata: { name: "left" } } });
+  await api.call("DELETE", "/api/v1/namespaces/halfway");
+  await api.restart();
+  await expect.poll(async () => (await api.call("GET", "/api/v1/namespaces/halfway")).status).toBe(404);
+});
+
+test("a broken data file and a used port are named, with the remedy", async () => {
+  const other = await TestApi.start();
+  await expect(TestApi.start({ port: other.port })).rejects.toThrow(`Port ${other.port} of 127.0.0.1 is in use`);
+  await other.stop();
+  const broken = `${api.dir}/broken.json`;
+  await writeFile(broken, '{"version": 1, "objects": [[');
+  await expect(TestApi.start({ dataFile: broken })).rejects.toThrow(`${broken} does not hold the state`);
+  expect(await readFile(broken, "utf8")).toContain("[[");
+});
