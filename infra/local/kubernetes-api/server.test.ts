@@ -2,6 +2,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { afterAll, expect, test } from "vitest";
 import { TestApi } from "#test/kubernetes-api.ts";
+import { issueCertificate, makeAuthority } from "../certificates.ts";
 
 const errors: unknown[] = [];
 const api = await TestApi.start({ onError: (error) => errors.push(error) });
@@ -87,4 +88,13 @@ test("a broken data file and a used port are named, with the remedy", async () =
   await writeFile(broken, '{"version": 1, "objects": [[');
   await expect(TestApi.start({ dataFile: broken })).rejects.toThrow(`${broken} does not hold the state`);
   expect(await readFile(broken, "utf8")).toContain("[[");
+});
+
+test("a certificate that is given is served, and its authority is in the kubeconfig", async () => {
+  const authority = await makeAuthority();
+  const issued = await issueCertificate(authority, { commonName: "mine", altNames: [{ ip: "127.0.0.1" }] });
+  const other = await TestApi.start({ tls: { ...issued, authority: authority.certificate } });
+  expect(await readFile(other.kubeconfigFile, "utf8")).toContain(Buffer.from(authority.certificate).toString("base64"));
+  expect((await other.call("GET", "/healthz")).status).toBe(200);
+  await other.stop();
 });

@@ -11,7 +11,7 @@ import { prepareWatch } from "./watch.ts";
 export interface ServerOptions {
   store: Store;
   token: string;
-  tls: { cert: string; key: string };
+  tls: { certificate: string; key: string };
   bookmarkSeconds: number;
   onError: (error: unknown) => void;
 }
@@ -28,7 +28,12 @@ export function makeServer(options: ServerOptions): FastifyInstance {
     if (known.code >= 500) options.onError(error);
     void reply.code(known.code).send(known.toStatus());
   };
-  const app = Fastify({ https: options.tls, bodyLimit, forceCloseConnections: true, frameworkErrors: fail });
+  const app = Fastify({
+    https: { cert: options.tls.certificate, key: options.tls.key },
+    bodyLimit,
+    forceCloseConnections: true,
+    frameworkErrors: fail,
+  });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.setErrorHandler(fail);

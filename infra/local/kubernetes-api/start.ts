@@ -21,8 +21,8 @@ export interface KubernetesApiOptions {
   crds: object[];
   /** The bearer token of every client; a random one by default. */
   token?: string;
-  /** What signs the server's certificate; made anew at every start by default. */
-  authority?: KeyedCertificate;
+  /** Of the server, and the authority's certificate (PEM) that clients are to trust; made at every start by default. */
+  tls?: KeyedCertificate & { authority: string };
   /** Milliseconds since 1970. */
   now?: () => number;
   /** Told of the server's own errors, and of a state that cannot be written. */
@@ -56,14 +56,12 @@ export async function startKubernetesApi(options: KubernetesApiOptions): Promise
     historySize = 10_000,
     bookmarkSeconds = 60,
   } = options;
-  const { token = randomBytes(24).toString("base64url"), authority = await makeAuthority() } = options;
-  const altNames = [{ ip: host }, { dns: "localhost" }];
-  const { certificate: cert, key } = await issueCertificate(authority, { commonName: "kubernetes", altNames });
+  const { token = randomBytes(24).toString("base64url"), tls = await makeTls(host) } = options;
   const store = new Store({ ...(await loadState(dataFile)), historySize, now });
   for (const name of ["default", "kube-system"]) ensure(store, namespacesKey, { metadata: { name } });
   for (const crd of options.crds) ensure(store, definitionsKey, crd);
   const save = await keepDataFile(dataFile, store, onError);
-  const server = makeServer({ store, token, tls: { cert, key }, bookmarkSeconds, onError });
+  const server = makeServer({ store, token, tls, bookmarkSeconds, onError });
   const url = await server.listen({ host, port }).catch((cause: unknown) => {
     if (!(cause instanceof Error) || !("code" in cause) || cause.code !== "EADDRINUSE") throw cause;
     const message = `Port ${port} of ${host} is in use: stop what uses it, or choose another for the Kubernetes API.`;
@@ -75,7 +73,13 @@ export async function startKubernetesApi(options: KubernetesApiOptions): Promise
     await server.close();
     await save();
   };
-  return { url, token, kubeconfig: makeKubeconfig({ url, token, authority: authority.certificate }), stop };
+  return { url, token, kubeconfig: makeKubeconfig({ url, token, authority: tls.authority }), stop };
+}
+
+async function makeTls(host: string): Promise<NonNullable<KubernetesApiOptions["tls"]>> {
+  const authority = await makeAuthority();
+  const subject = { commonName: "kubernetes", altNames: [{ ip: host }, { dns: "localhost" }] };
+  return { ...(await issueCertificate(authority, subject)), authority: authority.certificate };
 }
 
 function report(error: unknown): void {
