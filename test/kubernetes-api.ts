@@ -16,8 +16,6 @@ const object = z.looseObject({
   metadata: z.looseObject({}).catch({}),
   message: z.string().default(""),
 });
-/** Any object or Status of the API. */
-export type Body = z.infer<typeof object>;
 
 export interface Call {
   body?: unknown;
