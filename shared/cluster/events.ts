@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { EventsV1Api, type EventsV1Event, PatchStrategy, setHeaderOptions, V1MicroTime } from "@kubernetes/client-node";
+import { CoreV1Api, type CoreV1Event, PatchStrategy, setHeaderOptions } from "@kubernetes/client-node";
 import { toFailure } from "#shared/errors/failure.ts";
 import { apiVersion, group } from "#shared/model/names.ts";
 import type { Proxy } from "#shared/model/proxy.ts";
@@ -20,7 +20,7 @@ export interface EventRecorderDeps {
   now?: () => Date;
 }
 
-/** The API server's limit of a note. */
+/** What kubectl and other tools expect at most. */
 const longestNote = 1024;
 const mostWaiting = 1_000;
 const mostRemembered = 1_000;
@@ -39,7 +39,8 @@ interface Written {
 }
 
 /**
- * Tells people what happened to a Proxy (`kubectl describe`). Never throws and never delays a run: events wait in a
+ * Tells people what happened to a Proxy (`kubectl describe`). Written as core/v1 Events with a count, which every tool shows;
+ * events.k8s.io/v1 is the same objects by another name, and more to serve for a small API server. Never throws and never delays a run: events wait in a
  * bounded queue, and one that cannot be written is dropped.
  */
 export class EventRecorder {
@@ -103,7 +104,7 @@ export class EventRecorder {
     if (now.getTime() - before.lastWritten < seriesWriteMs) return;
     before.lastWritten = now.getTime();
     const { namespace, name, count } = before;
-    const body = { series: { count, lastObservedTime: new V1MicroTime(now.getTime()) } };
+    const body = { count, lastTimestamp: now.toISOString() };
     await this.#api().patchNamespacedEvent(
       { namespace, name, body },
       setHeaderOptions("Content-Type", PatchStrategy.MergePatch),
@@ -116,22 +117,24 @@ export class EventRecorder {
     this.#written.set(id, { ...at, count: 1, lastSeen: now.getTime(), lastWritten: now.getTime() });
   }
 
-  #api(): EventsV1Api {
-    return this.#deps.connection.api(EventsV1Api, { signal: this.#stop.signal, deadlineMs });
+  #api(): CoreV1Api {
+    return this.#deps.connection.api(CoreV1Api, { signal: this.#stop.signal, deadlineMs });
   }
 }
 
-function describe({ regarding, type, reason, message }: ProxyEvent, now: Date): EventsV1Event {
+function describe({ regarding, type, reason, message }: ProxyEvent, now: Date): CoreV1Event {
   const { name, namespace, uid } = regarding.metadata;
   return {
     metadata: { name: `${name.slice(0, 200)}.${randomBytes(8).toString("hex")}`, namespace },
-    eventTime: new V1MicroTime(now.getTime()),
+    firstTimestamp: now,
+    lastTimestamp: now,
+    count: 1,
     type,
     reason,
-    action: reason,
-    note: message.length <= longestNote ? message : `${message.slice(0, longestNote - 1)}…`,
-    regarding: { apiVersion, kind: "Proxy", name, namespace, uid },
-    reportingController: `${group}/egress-proxies`,
+    message: message.length <= longestNote ? message : `${message.slice(0, longestNote - 1)}…`,
+    involvedObject: { apiVersion, kind: "Proxy", name, namespace, uid },
+    source: { component: "egress-proxies" },
+    reportingComponent: `${group}/egress-proxies`,
     reportingInstance: hostname().slice(0, 128) || "egress-proxies",
   };
 }

@@ -53,7 +53,7 @@ function notFound(body: Status | undefined): Verdict {
 /** The server repeats refused values, which may be a secret: only field and rule are kept. */
 function invalid(body: Status | undefined): Verdict {
   const causes = body?.details?.causes ?? [];
-  if (causes.length === 0 && body?.message === patchTestFailed) {
+  if (causes.length === 0 && body?.message?.startsWith(patchTestFailed)) {
     return transient("Conflict", "the object is not what it was when it was read");
   }
   const [first] = (body?.message ?? "").split(": ");

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { CoreV1Api, type V1ConfigMap } from "@kubernetes/client-node";
+import { CoreV1Api, type V1ConfigMap, type V1Secret } from "@kubernetes/client-node";
 import { Failure, isNotFound, toFailure } from "#shared/errors/failure.ts";
 import { base32 } from "#shared/model/base32.ts";
 import { installationObjectName as name } from "#shared/model/names.ts";
@@ -24,6 +24,7 @@ export interface InstallationOptions {
 
 const keyField = "specHashKey";
 const idField = "installationID";
+const keyBytes = 32;
 
 /**
  * Reads who we are, and records it the first time. A recorded id wins over a derived one, so that a reinstall finds its
@@ -69,21 +70,23 @@ async function deriveID(core: CoreV1Api, { namespace, releaseName }: Installatio
 
 async function loadKey(core: CoreV1Api, namespace: string): Promise<Uint8Array> {
   const recorded = await orUndefined(core.readNamespacedSecret({ namespace, name }));
-  const text = recorded?.data?.[keyField];
-  if (text !== undefined) return Buffer.from(text, "base64");
-  const made = randomBytes(32);
+  if (recorded !== undefined) return keyOf(recorded, namespace);
+  const made = randomBytes(keyBytes);
   const metadata = { name, annotations: { "helm.sh/resource-policy": "keep" } };
   try {
     await core.createNamespacedSecret({ namespace, body: { metadata, data: { [keyField]: made.toString("base64") } } });
     return made;
   } catch (error) {
     if (!wasFaster(error)) throw error;
-    const theirs = await core.readNamespacedSecret({ namespace, name });
-    const key = theirs.data?.[keyField];
-    if (key !== undefined) return Buffer.from(key, "base64");
-    const message = `Secret ${namespace}/${name} has no ${keyField}: delete it, and a new key is made (every instance is then replaced).`;
-    throw new Failure({ class: "Permanent", code: "NoSpecHashKey", message });
+    return keyOf(await core.readNamespacedSecret({ namespace, name }), namespace);
   }
+}
+
+function keyOf(secret: V1Secret, namespace: string): Uint8Array {
+  const key = Buffer.from(secret.data?.[keyField] ?? "", "base64");
+  if (key.length === keyBytes) return key;
+  const message = `Secret ${namespace}/${name} has no ${keyField} of ${keyBytes} bytes: delete it, and a new key is made (every instance is then replaced).`;
+  throw new Failure({ class: "Permanent", code: "NoSpecHashKey", message });
 }
 
 /** Another process of ours has recorded it in the meantime. */

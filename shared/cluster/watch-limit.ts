@@ -26,7 +26,7 @@ export class WatchLimit {
     if (at >= this.#endsAt) return;
     this.#endsAt = at;
     clearTimeout(this.#endTimer);
-    this.#endTimer = setTimeout(() => this.#reach("end"), ms);
+    this.#endTimer = setTimeout(() => this.#reach("end"), Math.max(0, ms));
   }
 
   /** The same chunks. A consumer that takes its time with one is not idleness. */
