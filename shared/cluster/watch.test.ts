@@ -186,15 +186,18 @@ test("A watch without a byte ends at the idle limit, and the next one resumes", 
 });
 
 test("A handler that takes its time is not idleness", async () => {
-  const chunk = line("ADDED", object("a", 6)) + line("ADDED", object("b", 7));
+  const taken = Promise.withResolvers<void>();
+  const next = (response: ServerResponse): void =>
+    void taken.promise.then(() => response.write(line("ADDED", object("b", 7))));
   let failuresBefore = -1;
   const seen = await follow(
-    { lists: [list(5)], watches: [watch([chunk])] },
+    { lists: [list(5)], watches: [watch([line("ADDED", object("a", 6))], next)] },
     {
-      timing: { idleMs: 50 },
+      timing: { idleMs: 100 },
       onChange: async ({ key }) => {
-        if (key === "n/a") await sleep(200);
-        else failuresBefore = seen.failures.length;
+        if (key === "n/b") failuresBefore = seen.failures.length;
+        else await sleep(300);
+        taken.resolve();
       },
     },
   );
