@@ -81,7 +81,7 @@ async function run(start: NonNullable<(typeof roles)[string]>, only: readonly Fu
       metricsContentType: metrics.registry.contentType,
       notReady: () => started?.flatMap((role) => role.notReady()) ?? ["the start"],
     });
-    parts.add("admin", admin.close);
+    parts.add("admin", () => admin.close());
     const starting = start({ env: process.env, log, levels, metrics, parts, stopping: stopping.signal }, only);
     started = await Promise.race([starting, stopped]);
     // A start that is cut off fails in its own time; nobody waits for it.

@@ -40,7 +40,10 @@ export async function installationOf(
     } catch (error) {
       const failure = toFailure(error);
       if (failure.class === "Permanent" || context.stopping.aborted) throw error;
-      log.warn({ server: connection.server, reason: failure.message }, "waiting for the Kubernetes API");
+      log.warn(
+        { server: connection.server, reason: failure.message },
+        "cannot tell yet which installation this is; trying again",
+      );
       await sleep(retryMs, undefined, { signal: context.stopping });
     }
   }

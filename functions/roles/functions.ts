@@ -18,7 +18,7 @@ import { openRedis } from "./redis.ts";
 export async function startFunctions(context: ProcessContext, only: readonly FunctionName[]): Promise<Role> {
   const redis = openRedis(context, "functions", "wait");
   const producer = createProducer({ redis, log: loggerOf(context, "jobs") });
-  context.parts.add("producer", producer.close);
+  context.parts.add("producer", () => producer.close());
   const fleet = new Fleet({ redis });
   const onOutcome = ({ queue, kind }: JobReport): void =>
     context.metrics.jobs.inc({ function: queue.fn, outcome: kind });
@@ -45,7 +45,7 @@ function startLease(context: ProcessContext, redis: RedisClient, onOutcome: (rep
     log,
     onOutcome,
   });
-  context.parts.add("lease", consumer.close);
+  context.parts.add("lease", () => consumer.close());
 }
 
 function startHealthProbe(context: ProcessContext, redis: RedisClient, producer: Producer): void {

@@ -17,7 +17,7 @@ export async function startLeaseApi(context: ProcessContext): Promise<Role> {
       problem: (kind) => context.metrics.problems.inc({ kind }),
     },
   });
-  context.parts.add("lease-api", api.close);
+  context.parts.add("lease-api", () => api.close());
   log.info(api.address, "the lease API listens");
   return { notReady: () => [] };
 }

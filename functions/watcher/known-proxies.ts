@@ -27,11 +27,8 @@ export class KnownProxies {
     if (known !== undefined) known.fingerprint = { ...known.fingerprint, content: "" };
   }
 
-  /** Forgets one; returns what was known of it. */
-  forget(key: string): KnownProxy | undefined {
-    const known = this.#proxies.get(key);
+  forget(key: string): void {
     this.#proxies.delete(key);
-    return known;
   }
 
   get(key: string): KnownProxy | undefined {

@@ -58,6 +58,16 @@ test("a Proxy that went makes one more job", async () => {
   expect(jobs).toEqual(["reconcile.lab crawl/p1", "reconcile.lab crawl/p1"]);
 });
 
+test("a Proxy that went while Redis was away makes its job when it is told again", async () => {
+  const { watcher, jobs, breakRedis } = setUp();
+  await watcher.seen(makeProxy());
+  breakRedis(true);
+  await expect(watcher.gone("crawl/p1")).rejects.toThrow("Redis is away");
+  breakRedis(false);
+  await watcher.gone("crawl/p1");
+  expect(jobs).toEqual(["reconcile.lab crawl/p1", "reconcile.lab crawl/p1"]);
+});
+
 test("a provider that comes or goes makes a job for each of its Proxies, in the queue that is right then", async () => {
   const { watcher, jobs, providers } = setUp({ providers: [] });
   await watcher.seen(makeProxy());

@@ -30,8 +30,11 @@ export class ProxyJobs {
 
   /** A Proxy is gone: one more run takes it out of the registry. */
   async gone(key: string): Promise<void> {
-    const known = this.#known.forget(key);
-    if (known !== undefined) await this.#enqueue(key, known.provider);
+    const known = this.#known.get(key);
+    if (known === undefined) return;
+    // Forgotten only once the job is there: when that fails, the watch tells it again.
+    await this.#enqueue(key, known.provider);
+    this.#known.forget(key);
   }
 
   /** The Proxies of these providers are looked at now: their configuration came, went or changed. */

@@ -3,29 +3,22 @@ import path from "node:path";
 import { Failure } from "#shared/errors/failure.ts";
 import { proxyCrd } from "#shared/model/crd.ts";
 import { createLogger } from "#shared/telemetry/logger.ts";
+import { ApiClient } from "./api-client.ts";
+import { issueCertificate, type KeyedCertificate } from "./certificates.ts";
 import { startEchoSite } from "./echo-site/echo-site.ts";
-import {
-  ensureProvidersFile,
-  type LocalFiles,
-  localAuthority,
-  localToken,
-  makeFolders,
-  writeTokensFile,
-} from "./files.ts";
+import { ensureProvidersFile, type LocalFiles, localAuthority, localToken, writeTokensFile } from "./files.ts";
 import { freePort } from "./free-port.ts";
+import { keepRunning } from "./keep-running.ts";
 import { startKubernetesApi } from "./kubernetes-api/start.ts";
 import { startNodeAgent } from "./node-agent/node-agent.ts";
 import { startProduct } from "./product.ts";
-import { startLocalRedis } from "./redis.ts";
+import { type LocalRedis, startLocalRedis } from "./redis.ts";
 
 export interface Stack {
   kubernetes: { url: string; token: string };
   leaseApi: { url: string; token: string };
   echoUrl: string;
   authority: string;
-  adminUrl: string;
-  /** Process id of the functions. */
-  productPid: () => number;
 }
 
 export interface StackOptions {
@@ -44,12 +37,13 @@ const echoPorts = { https: 8443, http: 8080 };
 /** Brings up everything that the product needs on this machine, and the product itself; all of it on loopback. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { files, say, parts } = options;
-  await makeFolders(files);
   const authority = await localAuthority(files);
-  const redis = await startLocalRedis({ dir: files.redisDir });
-  parts.add("redis", () => redis.stop());
-  say(`Redis                 127.0.0.1:${redis.port}, data in ${files.redisDir}`);
-  const kubernetes = await startKubernetes(files);
+  // On the same port again: everybody knows the address already.
+  const redis = await keepRunning("Redis", (before?: LocalRedis) => startRedis(files, before?.port), say);
+  parts.add("redis", redis.stop);
+  const { url: redisUrl, port: redisPort } = redis.current();
+  say(`Redis                 127.0.0.1:${redisPort}, data in ${files.redisDir}`);
+  const kubernetes = await startKubernetes(files, authority);
   parts.add("kubernetes api", () => kubernetes.stop());
   say(`Kubernetes API        ${kubernetes.url}, kubeconfig ${files.kubeconfig}`);
   const echo = await startEchoSite({ host: echoHost, authority, httpsPort: echoPorts.https, httpPort: echoPorts.http });
@@ -63,25 +57,26 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const leaseToken = await localToken(files, "lease");
   await writeTokensFile(files, leaseToken);
   const adminPort = await freePort();
-  const product = await startProduct({
+  const productOptions = {
     logFile: files.productLog,
-    onDeath: (reason) => say(`Egress Proxies ended, starting it again: ${reason}`),
     env: {
-      REDIS_URL: redis.url,
-      KUBECONFIG: path.resolve(files.kubeconfig),
+      REDIS_URL: redisUrl,
+      KUBECONFIG: files.kubeconfig,
       POD_NAMESPACE: productNamespace,
       WATCH_NAMESPACES: proxyNamespace,
-      PROVIDERS_FILE: path.resolve(files.providers),
-      LEASE_TOKENS_FILE: path.resolve(files.tokens),
+      PROVIDERS_FILE: files.providers,
+      LEASE_TOKENS_FILE: files.tokens,
       LEASE_API_HOST: "127.0.0.1",
       LEASE_API_PORT: String(options.leasePort),
       ADMIN_HOST: "127.0.0.1",
       ADMIN_PORT: String(adminPort),
       HEALTH_CHECK_URL: `${echo.httpsUrl}/`,
-      NODE_EXTRA_CA_CERTS: path.resolve(files.authority),
+      NODE_EXTRA_CA_CERTS: files.authority,
     },
-  });
-  parts.add("egress proxies", () => product.stop());
+  };
+  await ensureNamespace(kubernetes, authority.certificate);
+  const product = await keepRunning("Egress Proxies", () => startProduct(productOptions), say);
+  parts.add("egress proxies", product.stop);
   const adminUrl = `http://127.0.0.1:${adminPort}`;
   const leaseUrl = `http://127.0.0.1:${options.leasePort}`;
   say(`Egress Proxies        lease API ${leaseUrl}, metrics ${adminUrl}/metrics, log ${files.productLog}`);
@@ -90,15 +85,27 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     leaseApi: { url: leaseUrl, token: leaseToken },
     echoUrl: `${echo.httpsUrl}/`,
     authority: authority.certificate,
-    adminUrl,
-    productPid: product.pid,
   };
 }
 
+function startRedis(files: LocalFiles, port: number | undefined): Promise<LocalRedis> {
+  return startLocalRedis({ dir: files.redisDir, ...(port === undefined ? {} : { port }) });
+}
+
+/** The product records who it is in a namespace of its own, as an installed chart would. */
+async function ensureNamespace(kubernetes: { url: string; token: string }, authority: string): Promise<void> {
+  const api = new ApiClient({ ...kubernetes, authority });
+  await api.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: productNamespace } }, "");
+  await api.close();
+}
+
 /** On the port of the last start if that is free: a kubeconfig that somebody uses in a terminal stays good. */
-async function startKubernetes(files: LocalFiles) {
+async function startKubernetes(files: LocalFiles, authority: KeyedCertificate) {
   const token = await localToken(files, "kubernetes");
-  const options = { host: "127.0.0.1", dataFile: files.kubernetesData, crds: [proxyCrd()], token };
+  const host = "127.0.0.1";
+  const issued = await issueCertificate(authority, { commonName: "kubernetes", altNames: [{ ip: host }] });
+  const tls = { ...issued, authority: authority.certificate };
+  const options = { host, dataFile: files.kubernetesData, crds: [proxyCrd()], token, tls };
   const portFile = path.join(files.dir, "kubernetes.port");
   const kept = Number(await readFile(portFile, "utf8").catch(() => "0"));
   const api = await startKubernetesApi({ ...options, port: kept }).catch((error: unknown) => {

@@ -4,7 +4,7 @@ import { toFailure } from "#shared/errors/failure.ts";
 import { RunningParts, stopSignal } from "#shared/process/stop.ts";
 import { createLogger } from "#shared/telemetry/logger.ts";
 import { ApiClient } from "./api-client.ts";
-import { type LocalFiles, localFiles } from "./files.ts";
+import { type LocalFiles, localFiles, makeFolders } from "./files.ts";
 import { addressSeenBy, releaseLease, takeLease, waitUntilReady } from "./first-look.ts";
 import { takeFolder } from "./one-at-a-time.ts";
 import { proxyNamespace, type Stack, startStack } from "./stack.ts";
@@ -48,8 +48,8 @@ async function main(): Promise<number> {
     stopping.abort(new Error("stopped"));
   });
   try {
-    const files = localFiles(values.dir);
-    const first = run({ files, leasePort, parts, signal: stopping.signal });
+    const files = localFiles(path.resolve(values.dir));
+    const first = run({ files, leasePort, parts, signal: stopping.signal, once: values.once });
     await Promise.race([first, stopped]);
     if (stopping.signal.aborted) return await first.then(() => 0).catch(() => 130);
     if (!values.once) await stopped;
@@ -64,9 +64,11 @@ interface RunOptions {
   leasePort: number;
   parts: RunningParts;
   signal: AbortSignal;
+  once: boolean;
 }
 
-async function run({ files, leasePort, parts, signal }: RunOptions): Promise<void> {
+async function run({ files, leasePort, parts, signal, once }: RunOptions): Promise<void> {
+  await makeFolders(files);
   parts.add("folder", await takeFolder(files.dir));
   const stack = await startStack({ files, leasePort, say, parts });
   const api = new ApiClient({ ...stack.kubernetes, authority: stack.authority });
@@ -75,7 +77,7 @@ async function run({ files, leasePort, parts, signal }: RunOptions): Promise<voi
   say(`\nApplied ${names.length} Proxies from ${path.relative(process.cwd(), samples)}`);
   await waitUntilReady(api, { namespace: proxyNamespace, names, say, signal });
   await showLease(stack, signal);
-  showNext(stack, files);
+  if (!once) showNext(stack, files);
 }
 
 async function showLease(stack: Stack, signal: AbortSignal): Promise<void> {
@@ -93,13 +95,13 @@ function showNext(stack: Stack, files: LocalFiles): void {
   say(`
 What to try next, in another terminal:
 
-  export KUBECONFIG=${path.resolve(files.kubeconfig)}
+  export KUBECONFIG=${files.kubeconfig}
   kubectl get proxies
   kubectl explain proxies.spec
   curl -s -H "Authorization: Bearer ${token}" -H "Content-Type: application/json" \\
     -d '{"ttlSeconds": 60}' ${stack.leaseApi.url}/v1/leases
   curl -s -H "Authorization: Bearer ${token}" ${stack.leaseApi.url}/v1/proxies
-  curl --cacert ${path.resolve(files.authority)} --proxy <the lease's proxy.url> ${stack.echoUrl}
+  curl --cacert ${files.authority} --proxy <the lease's proxy.url> ${stack.echoUrl}
 
 Ctrl-C stops everything.`);
 }

@@ -38,14 +38,17 @@ export class RunningParts {
   }
 }
 
-/** Resolves with the first SIGTERM or SIGINT. A second one ends the process at once. */
+/** A Ctrl-C reaches a process twice when both the terminal and npm send it; that is one wish, not two. */
+const sameWishMs = 1_000;
+
+/** Resolves with the first SIGTERM or SIGINT. One that comes more than a second later ends the process at once. */
 export async function stopSignal(): Promise<NodeJS.Signals> {
   return await new Promise((resolve) => {
-    let asked = false;
+    let askedAt: number | undefined;
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       process.on(signal, () => {
-        if (asked) process.exit(1);
-        asked = true;
+        askedAt ??= performance.now();
+        if (performance.now() - askedAt > sameWishMs) process.exit(1);
         resolve(signal);
       });
     }

@@ -23,6 +23,8 @@ export interface KubernetesProviderDeps {
 export class KubernetesProvider implements Provider {
   readonly name: string;
   readonly type = "kubernetes";
+  /** A Pod is there or gone within seconds. */
+  readonly pendingPollMs = 2_000;
   readonly #settings: KubernetesSettings;
   readonly #cluster: PodCluster;
   readonly #scope: ListScope;
