@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, ProxyAgent, request } from "undici";
 import { z } from "zod";
+import { toFailure } from "#shared/errors/failure.ts";
 import type { Proxy } from "#shared/model/proxy.ts";
 import type { ApiClient } from "./api-client.ts";
 
 const readyTimeoutMs = 120_000;
+const servingTimeoutMs = 60_000;
 const pollMs = 250;
 
 /** Waits until the named Proxies are Ready, and says so for each as it goes. Throws with what holds back the rest. */
@@ -38,6 +40,23 @@ function explain({ metadata, status }: Proxy): string {
   return `  proxy/${metadata.name}: ${ready?.reason ?? "nothing yet"}: ${ready?.message ?? ""}`;
 }
 
+/** Waits until the product says that it is ready. Throws with what it still waits for. */
+export async function waitUntilServing(readyUrl: string, signal: AbortSignal): Promise<void> {
+  let said = "nothing yet";
+  for (const deadline = Date.now() + servingTimeoutMs; Date.now() < deadline; ) {
+    try {
+      const answer = await request(readyUrl, { signal });
+      said = (await answer.body.text()).trim();
+      if (answer.statusCode === 200) return;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      said = toFailure(error).message;
+    }
+    await sleep(pollMs, undefined, { signal });
+  }
+  throw new Error(`Egress Proxies is not ready: ${said}. Its log says more.`);
+}
+
 const lease = z.object({
   id: z.string(),
   token: z.string(),
@@ -46,7 +65,7 @@ const lease = z.object({
 });
 export type Lease = z.infer<typeof lease>;
 
-/** Takes a lease as a crawler would. Waits for the API to listen. Throws with the API's own words. */
+/** Takes a lease as a crawler would. Throws with the API's own words. */
 export async function takeLease(api: { url: string; token: string }, signal: AbortSignal): Promise<Lease> {
   const headers = { authorization: `Bearer ${api.token}`, "content-type": "application/json" };
   const body = JSON.stringify({ ttlSeconds: 60, owner: "first-look" });

@@ -18,6 +18,7 @@ export interface Stack {
   kubernetes: { url: string; token: string };
   leaseApi: { url: string; token: string };
   echoUrl: string;
+  adminUrl: string;
   authority: string;
 }
 
@@ -85,6 +86,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     leaseApi: { url: leaseUrl, token: leaseToken },
     echoUrl: `${echo.httpsUrl}/`,
     authority: authority.certificate,
+    adminUrl,
   };
 }
 

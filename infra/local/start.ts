@@ -5,7 +5,7 @@ import { RunningParts, stopSignal } from "#shared/process/stop.ts";
 import { createLogger } from "#shared/telemetry/logger.ts";
 import { ApiClient } from "./api-client.ts";
 import { type LocalFiles, localFiles, makeFolders } from "./files.ts";
-import { addressSeenBy, releaseLease, takeLease, waitUntilReady } from "./first-look.ts";
+import { addressSeenBy, releaseLease, takeLease, waitUntilReady, waitUntilServing } from "./first-look.ts";
 import { takeFolder } from "./one-at-a-time.ts";
 import { proxyNamespace, type Stack, startStack } from "./stack.ts";
 
@@ -81,6 +81,7 @@ async function run({ files, leasePort, parts, signal, once }: RunOptions): Promi
 }
 
 async function showLease(stack: Stack, signal: AbortSignal): Promise<void> {
+  await waitUntilServing(`${stack.adminUrl}/readyz`, signal);
   const lease = await takeLease(stack.leaseApi, signal);
   say(`\nLeased proxy/${lease.proxy.name} (${lease.proxy.host}:${lease.proxy.port}) until ${lease.expiresAt}`);
   const site = { url: stack.echoUrl, authority: stack.authority };
