@@ -7,8 +7,7 @@
  * - Transient: may pass by itself; retried with exponential backoff. Whatever is not classified is this.
  * - Permanent: repeating the same call cannot help until somebody changes something.
  */
-export const failureClasses = ["NotFound", "QuotaExceeded", "Transient", "Permanent"] as const;
-export type FailureClass = (typeof failureClasses)[number];
+export type FailureClass = "NotFound" | "QuotaExceeded" | "Transient" | "Permanent";
 
 /** How much of a provider the failure concerns. */
 export type FailureScope = "instance" | "zone" | "provider";

@@ -38,7 +38,7 @@ export interface ConsumerDeps {
   random?: () => number;
 }
 
-export interface ConsumerTiming {
+interface ConsumerTiming {
   /** How long a run keeps its key without renewing (half of this). A killed worker's keys run again 4 to 8 s later. */
   lockMs: number;
   /** How often each worker looks for runs that lost their worker. */

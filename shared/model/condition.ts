@@ -4,7 +4,7 @@ import { z } from "zod";
 export const conditionTypes = ["Ready", "Provisioned", "Healthy", "Reconciling", "Stalled"] as const;
 export type ConditionType = (typeof conditionTypes)[number];
 
-export const conditionReasons = [
+const conditionReasons = [
   // Provisioned
   "Provisioned",
   "IntentRecorded",

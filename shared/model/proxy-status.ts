@@ -4,7 +4,7 @@ import { condition } from "./condition.ts";
 const time = z.iso.datetime();
 
 /** One incarnation of the proxy on a backend: first the intent, later what came of it. */
-export const instanceRecord = z.object({
+const instanceRecord = z.object({
   name: z.string().max(63).describe("Name on the backend. Never used twice."),
   incarnation: z.int().min(1).describe("Counts up with every replacement."),
   zone: z.string().max(63).describe("Zone or host that was chosen; empty where there is none."),

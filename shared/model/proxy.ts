@@ -3,7 +3,7 @@ import { proxySpec } from "./proxy-spec.ts";
 import { proxyStatus } from "./proxy-status.ts";
 
 /** The metadata that our decisions look at. */
-export const objectMeta = z.object({
+const objectMeta = z.object({
   name: z.string(),
   namespace: z.string(),
   uid: z.string(),

@@ -4,7 +4,7 @@ const flag = z.enum(["0", "1"]).transform((value) => value === "1");
 const count = z.coerce.number();
 
 /** How to probe one instance. A plain copy of what the Proxy says, with the defaults filled in. */
-export const probeSpec = z.object({
+const probeSpec = z.object({
   /** Undefined: a TCP connect and the proxy's own answer to a CONNECT count. */
   url: z.string().optional(),
   expectedStatus: z.number().int().optional(),
@@ -13,7 +13,6 @@ export const probeSpec = z.object({
   healthyThreshold: z.number().int().positive(),
   unhealthyThreshold: z.number().int().positive(),
 });
-export type ProbeSpec = z.infer<typeof probeSpec>;
 
 export const credentials = z.object({ username: z.string(), password: z.string() });
 export type Credentials = z.infer<typeof credentials>;

@@ -12,7 +12,6 @@ export const processSettings = z.object({
       "Redis: `redis://`, `rediss://`, with `+sentinel` or `+cluster`. A private CA comes by NODE_EXTRA_CA_CERTS.",
     ),
 });
-export type ProcessSettings = z.infer<typeof processSettings>;
 
 /** Settings of the processes that speak to the Kubernetes API. */
 export const clusterSettings = z.object({

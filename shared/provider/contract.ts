@@ -52,7 +52,7 @@ export interface Call {
   signal: AbortSignal;
 }
 
-export interface Placement {
+interface Placement {
   region?: string | undefined;
   zone?: string | undefined;
   machineType?: string | undefined;
@@ -90,8 +90,7 @@ export interface Created {
   operationID?: string | undefined;
 }
 
-export const instanceStates = ["Provisioning", "Running", "Stopped", "Terminated"] as const;
-export type InstanceState = (typeof instanceStates)[number];
+export type InstanceState = "Provisioning" | "Running" | "Stopped" | "Terminated";
 
 export interface Instance extends Owner {
   providerID: string;
