@@ -65,8 +65,10 @@ function openProviders(
   const observe = (call: ProviderCall): void => context.metrics.providerRequests.inc({ ...call });
   const onUnreadable = (provider: string, part: string, error: unknown): void =>
     log.warn({ provider, part, reason: toFailure(error).message }, "a listing had to leave something out");
+  const onInsecure = (provider: string, setting: string): void =>
+    log.warn({ provider, setting }, "an insecure setting is on: whoever reaches a proxy of this provider can use it");
   const providers = new ProviderSet({
-    create: (entry) => createProvider(entry, { ...deps, observe, onUnreadable }),
+    create: (entry) => createProvider(entry, { ...deps, observe, onUnreadable, onInsecure }),
     onCloseError: (provider, error) =>
       log.warn({ provider, reason: toFailure(error).message }, "could not close a provider"),
   });

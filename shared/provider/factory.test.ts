@@ -19,6 +19,7 @@ test("a configured provider is made without dialling, and its calls have a deadl
     },
     observe: (call) => void observed.push(call),
     onUnreadable: () => undefined,
+    onInsecure: () => undefined,
   });
   expect(provider).toMatchObject({ name: "lab", type: "kubernetes" });
   expect(dialled).toBe(0);
@@ -29,4 +30,25 @@ test("a configured provider is made without dialling, and its calls have a deadl
     { provider: "lab", op: "get", result: "Transient" },
     { provider: "lab", op: "get", result: "Transient" },
   ]);
+});
+
+test("an insecure setting is told when a provider is made with it", () => {
+  const told: string[] = [];
+  const deps = {
+    installation: "i",
+    namespaces: ["crawl"],
+    connection: {
+      api: () => {
+        throw new Error("no cluster");
+      },
+    },
+    observe: () => undefined,
+    onUnreadable: () => undefined,
+    onInsecure: (provider: string, setting: string) => void told.push(`${provider} ${setting}`),
+  };
+  for (const entry of parseProviders(
+    "providers: [{name: open, type: kubernetes, kubernetes: {insecureNoAuth: true}}, {name: lab, type: kubernetes}]",
+  ))
+    createProvider(entry, deps);
+  expect(told).toEqual(["open insecureNoAuth"]);
 });

@@ -13,6 +13,8 @@ export interface ProviderDeps {
   /** Our own API server, for providers that live in it. */
   connection: Pick<ClusterConnection, "api">;
   observe: (call: ProviderCall) => void;
+  /** Told of a setting that opens something, each time a provider is made with it. */
+  onInsecure: (provider: string, setting: string) => void;
   /** Told what a listing of a provider had to leave out, and why. */
   onUnreadable: (provider: string, part: string, error: unknown) => void;
 }
@@ -25,6 +27,7 @@ export function createProvider(entry: ProviderEntry, deps: ProviderDeps): Provid
 function bare(entry: ProviderEntry, deps: ProviderDeps): Provider {
   switch (entry.type) {
     case "kubernetes":
+      if (entry.kubernetes.insecureNoAuth) deps.onInsecure(entry.name, "insecureNoAuth");
       return new KubernetesProvider({
         name: entry.name,
         settings: entry.kubernetes,
