@@ -1,9 +1,22 @@
 import { z } from "zod";
+import { parseLogLevels } from "#shared/telemetry/logger.ts";
 import { integer } from "./environment.ts";
+
+function mustBeLevels(text: string, context: z.RefinementCtx): void {
+  try {
+    parseLogLevels(text);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "expected a level" });
+  }
+}
 
 /** Settings that every process has. Each function adds its own in its config.ts. */
 export const processSettings = z.object({
-  LOG_LEVEL: z.string().default("info").describe("Level of the log; `info,provider=debug` sets components."),
+  LOG_LEVEL: z
+    .string()
+    .superRefine(mustBeLevels)
+    .default("info")
+    .describe("Level of the log; `info,provider=debug` sets components."),
   ADMIN_HOST: z.string().default("0.0.0.0").describe("Address of /healthz, /readyz and /metrics."),
   ADMIN_PORT: integer(0, 65_535).default(9090).describe("Port of /healthz, /readyz and /metrics; 0 picks a free one."),
   REDIS_URL: z

@@ -12,6 +12,21 @@ test("a component has the level that was set for it, the rest the general one", 
   ]);
 });
 
+test("the command of a Redis error is not logged: its arguments hold credentials", () => {
+  const lines: string[] = [];
+  const root = createLogger({
+    levels: parseLogLevels("info"),
+    pretty: false,
+    destination: { write: (line) => void lines.push(line) },
+  });
+  const failed = Object.assign(new Error("OOM"), { command: { name: "hset", args: ["password", "sentinel-secret"] } });
+  root.error({ err: new Error("could not register", { cause: failed }) }, "failed");
+  root.error({ err: failed }, "failed");
+  expect(lines).toHaveLength(2);
+  expect(lines.join("")).toContain("OOM");
+  expect(lines.join("")).not.toContain("sentinel-secret");
+});
+
 test("an unknown level is refused, with those there are", () => {
   expect(() => parseLogLevels("info,provider=loud")).toThrow(/"loud".*debug/);
 });

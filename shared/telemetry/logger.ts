@@ -40,9 +40,16 @@ export function createLogger({ levels, pretty: forPeople, destination }: LogOpti
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: withoutCommand },
   };
   if (destination !== undefined) return pino(options, destination);
   return forPeople ? pino(options, pretty({ sync: true, ignore: "pid,hostname", colorize: true })) : pino(options);
+}
+
+/** An error of ioredis carries the command that failed, arguments and all: a registry record has credentials in it. */
+function withoutCommand(error: Error): object {
+  const { command: _, ...shown } = pino.stdSerializers.err(error);
+  return shown;
 }
 
 /** The logger of one component, at the level that was set for it. */

@@ -1,0 +1,58 @@
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { z } from "zod";
+
+const root = path.join(import.meta.dirname, "..");
+
+function run(args: string[], env: Record<string, string> = {}) {
+  const child = spawnSync(process.execPath, args, {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? "", ...env },
+    encoding: "utf8",
+  });
+  return { code: child.status, out: child.stdout, err: child.stderr };
+}
+
+test("--help and --version answer and end well", () => {
+  expect(run(["functions/run.ts", "--help"])).toMatchObject({ code: 0, out: expect.stringContaining("lease-api") });
+  expect(run(["functions/run.ts", "--version"])).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+  });
+});
+
+test.each([
+  ["no role", [], "expected one role"],
+  ["an unknown role", ["other"], "expected one role"],
+  ["an unknown function", ["functions", "--only", "reconcile,other"], "--only: unknown function other"],
+])("%s is refused with what there is", (_name, args, message) => {
+  expect(run(["functions/run.ts", ...args])).toMatchObject({ code: 2, err: expect.stringContaining(message) });
+});
+
+test("a wrong setting ends the start and is named, before anything is dialled", () => {
+  const { code, err } = run(["functions/run.ts", "all"], { LOG_LEVEL: "loud", ADMIN_PORT: "x" });
+  expect(code).toBe(1);
+  expect(err).toMatch(
+    /LOG_LEVEL: unknown log level[\s\S]*ADMIN_PORT: expected a whole number[\s\S]*REDIS_URL: is required/,
+  );
+});
+
+/** What a role imports, as Node itself resolves it. */
+function modulesOf(role: string): string[] {
+  const script = `
+    import { registerHooks } from "node:module";
+    const seen = new Set();
+    registerHooks({ resolve(specifier, context, next) { const found = next(specifier, context); seen.add(found.url); return found; } });
+    await import("./functions/roles/${role}.ts");
+    console.log(JSON.stringify([...seen]));
+    process.exit(0);`;
+  const { out } = run(["--input-type=module", "-e", script]);
+  return z.array(z.string()).parse(JSON.parse(out));
+}
+
+test("the lease API never loads the Kubernetes client, which costs 90 MB", () => {
+  const kubernetes = (url: string): boolean => url.includes("@kubernetes/client-node");
+  expect(modulesOf("watcher").some(kubernetes)).toBe(true); // the scan sees it where it is
+  expect(modulesOf("lease-api").filter(kubernetes)).toEqual([]);
+});
