@@ -15,6 +15,7 @@ export interface LocalFiles {
   redisDir: string;
   podsDir: string;
   productLog: string;
+  echoAddress: string;
 }
 
 export function localFiles(dir: string): LocalFiles {
@@ -29,6 +30,7 @@ export function localFiles(dir: string): LocalFiles {
     redisDir: at("redis"),
     podsDir: at("pods"),
     productLog: at("egress-proxies.log"),
+    echoAddress: at("echo.address"),
   };
 }
 

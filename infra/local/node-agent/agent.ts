@@ -3,6 +3,7 @@ import type { Logger } from "#shared/telemetry/logger.ts";
 import type { AgentCluster } from "./agent-cluster.ts";
 import { type AgentPod, isOver, podKey } from "./agent-pod.ts";
 import { endEarlierLife } from "./earlier-life.ts";
+import { listeningAddresses } from "./listening.ts";
 import { chooseAddress } from "./loopback-address.ts";
 import type { PodUser } from "./pod-files.ts";
 import { PodLife } from "./pod-life.ts";
@@ -68,7 +69,9 @@ export class NodeAgent {
     const [container] = pod.spec.containers;
     if (container === undefined) return;
     const { cluster, log, now = () => new Date() } = this.#options;
-    const taken = new Set([...this.#lives.values()].map(({ address }) => address));
+    // Another installation's Pods live in the same addresses.
+    const taken = listeningAddresses();
+    for (const life of this.#lives.values()) taken.add(life.address);
     const address = chooseAddress(pod.metadata.uid, pod.status.podIP, taken);
     const [nodeName, runtimeFolder, user] = [this.#nodeName, this.#runtimeFolder, userOf(pod)];
     log.debug({ pod: podKey(pod), address }, "pod begins");
