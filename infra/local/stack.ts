@@ -5,10 +5,12 @@ import { proxyCrd } from "#shared/model/crd.ts";
 import { createLogger } from "#shared/telemetry/logger.ts";
 import { ApiClient } from "./api-client.ts";
 import { issueCertificate, type KeyedCertificate } from "./certificates.ts";
+import { chooseEchoHost } from "./echo-site/echo-host.ts";
 import { startEchoSite } from "./echo-site/echo-site.ts";
 import { ensureProvidersFile, type LocalFiles, localAuthority, localToken, writeTokensFile } from "./files.ts";
+import { waitUntilServing } from "./first-look.ts";
 import { freePort } from "./free-port.ts";
-import { keepRunning } from "./keep-running.ts";
+import { keepRunning, type Running } from "./keep-running.ts";
 import { startKubernetesApi } from "./kubernetes-api/start.ts";
 import { startNodeAgent } from "./node-agent/node-agent.ts";
 import { startProduct } from "./product.ts";
@@ -18,13 +20,14 @@ export interface Stack {
   kubernetes: { url: string; token: string };
   leaseApi: { url: string; token: string };
   echoUrl: string;
-  adminUrl: string;
   authority: string;
 }
 
 export interface StackOptions {
   files: LocalFiles;
   leasePort: number;
+  /** Gives up waiting. */
+  signal: AbortSignal;
   say: (line: string) => void;
   /** What was started, to be stopped in reverse. Filled as it goes, so that a failed start leaves nothing. */
   parts: { add(name: string, stop: () => Promise<void>): void };
@@ -32,7 +35,6 @@ export interface StackOptions {
 
 export const proxyNamespace = "default";
 const productNamespace = "egress-proxies";
-const echoHost = "127.0.0.9";
 const echoPorts = { https: 8443, http: 8080 };
 
 /** Brings up everything that the product needs on this machine, and the product itself; all of it on loopback. */
@@ -47,6 +49,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const kubernetes = await startKubernetes(files, authority);
   parts.add("kubernetes api", () => kubernetes.stop());
   say(`Kubernetes API        ${kubernetes.url}, kubeconfig ${files.kubeconfig}`);
+  const echoHost = await chooseEchoHost({ file: files.echoAddress, dir: files.dir, ports: Object.values(echoPorts) });
   const echo = await startEchoSite({ host: echoHost, authority, httpsPort: echoPorts.https, httpPort: echoPorts.http });
   parts.add("echo site", () => echo.stop());
   say(`Echo site             ${echo.httpsUrl}`);
@@ -79,6 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const product = await keepRunning("Egress Proxies", () => startProduct(productOptions), say);
   parts.add("egress proxies", product.stop);
   const adminUrl = `http://127.0.0.1:${adminPort}`;
+  await serving(product.current(), `${adminUrl}/readyz`, options.signal);
   const leaseUrl = `http://127.0.0.1:${options.leasePort}`;
   say(`Egress Proxies        lease API ${leaseUrl}, metrics ${adminUrl}/metrics, log ${files.productLog}`);
   return {
@@ -86,8 +90,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     leaseApi: { url: leaseUrl, token: leaseToken },
     echoUrl: `${echo.httpsUrl}/`,
     authority: authority.certificate,
-    adminUrl,
   };
+}
+
+/** Waits until the product is ready. Throws its last words as soon as it dies instead: a start has nobody to repair it. */
+async function serving(product: Running, readyUrl: string, signal: AbortSignal): Promise<void> {
+  const died = product.ended.then((reason) => {
+    throw new Failure({ class: "Permanent", code: "ProductEnded", message: `Egress Proxies did not start: ${reason}` });
+  });
+  await Promise.race([waitUntilServing(readyUrl, signal), died]);
 }
 
 function startRedis(files: LocalFiles, port: number | undefined): Promise<LocalRedis> {

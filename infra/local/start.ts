@@ -1,11 +1,12 @@
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { toFailure } from "#shared/errors/failure.ts";
+import { Failure, toFailure } from "#shared/errors/failure.ts";
 import { RunningParts, stopSignal } from "#shared/process/stop.ts";
 import { createLogger } from "#shared/telemetry/logger.ts";
 import { ApiClient } from "./api-client.ts";
 import { type LocalFiles, localFiles, makeFolders } from "./files.ts";
-import { addressSeenBy, releaseLease, takeLease, waitUntilReady, waitUntilServing } from "./first-look.ts";
+import { addressSeenBy, releaseLease, takeLease, waitUntilReady } from "./first-look.ts";
+import { isPortFree } from "./free-port.ts";
 import { takeFolder } from "./one-at-a-time.ts";
 import { proxyNamespace, type Stack, startStack } from "./stack.ts";
 
@@ -70,7 +71,8 @@ interface RunOptions {
 async function run({ files, leasePort, parts, signal, once }: RunOptions): Promise<void> {
   await makeFolders(files);
   parts.add("folder", await takeFolder(files.dir));
-  const stack = await startStack({ files, leasePort, say, parts });
+  await checkLeasePort(leasePort);
+  const stack = await startStack({ files, leasePort, signal, say, parts });
   const api = new ApiClient({ ...stack.kubernetes, authority: stack.authority });
   parts.add("api client", () => api.close());
   const names = await api.applyFile(samples, proxyNamespace);
@@ -80,8 +82,14 @@ async function run({ files, leasePort, parts, signal, once }: RunOptions): Promi
   if (!once) showNext(stack, files);
 }
 
+/** Before anything is started: the product would find out last, and only its log would say so. */
+async function checkLeasePort(port: number): Promise<void> {
+  if (await isPortFree("127.0.0.1", port)) return;
+  const message = `Port ${port} of 127.0.0.1, for the lease API, is in use: stop what uses it, or give another with --lease-port.`;
+  throw new Failure({ class: "Permanent", code: "PortInUse", message });
+}
+
 async function showLease(stack: Stack, signal: AbortSignal): Promise<void> {
-  await waitUntilServing(`${stack.adminUrl}/readyz`, signal);
   const lease = await takeLease(stack.leaseApi, signal);
   say(`\nLeased proxy/${lease.proxy.name} (${lease.proxy.host}:${lease.proxy.port}) until ${lease.expiresAt}`);
   const site = { url: stack.echoUrl, authority: stack.authority };
