@@ -38,7 +38,12 @@ export class TestApi {
 
   static async start(options: Partial<KubernetesApiOptions> = {}): Promise<TestApi> {
     const dir = await mkdtemp(path.join(tmpdir(), "kubernetes-api-"));
-    return new TestApi(dir, options, await begin(dir, options));
+    try {
+      return new TestApi(dir, options, await begin(dir, options));
+    } catch (error) {
+      await rm(dir, { recursive: true });
+      throw error;
+    }
   }
 
   get kubeconfigFile(): string {
