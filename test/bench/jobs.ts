@@ -20,8 +20,8 @@ const steps = ["enqueue, one by one", "enqueueMany(500)", "run a no-op, 50 at on
 /** One per step. */
 type Samples = [Sample, Sample, Sample];
 
-const rounds = 3;
-const warmUpMs = 200;
+const rounds = 5;
+const warmUpMs = 500;
 const bulkSize = 500;
 
 async function benchJobs({ seconds, parts }: BenchContext): Promise<Table> {

@@ -6,7 +6,7 @@ import { seed } from "#test/lease-store.ts";
 import type { Bench, BenchContext } from "./bench.ts";
 import { startBenchRedis } from "./bench-redis.ts";
 import { type LeaseServer, startLeaseServer } from "./lease-rig.ts";
-import { type LoadResult, load, type Timed } from "./load.ts";
+import { type Load, load, percentilesOf, rateOf, type Timed } from "./load.ts";
 import { type Table, whole } from "./table.ts";
 
 /** The lease API against what Fastify and one script can do at best. */
@@ -19,10 +19,17 @@ export const leaseBench: Bench = {
 const sizes = [100, 1_000, 10_000];
 /** Fewer than proxies, so that something is always free. */
 const clients = 32;
-const loadsPerSize = 3;
+const rounds = 4;
 const warmUpMs = 1_500;
 /** Registrations under way at once. */
 const registerAtOnce = 200;
+
+/** What is measured, and what it gave at one size. */
+interface Kind {
+  name: string;
+  turn: (timed: Timed) => Promise<void>;
+  loads: Load[];
+}
 
 async function benchLease({ seconds, parts }: BenchContext): Promise<Table> {
   const { url, redis, version } = await startBenchRedis(parts);
@@ -31,33 +38,32 @@ async function benchLease({ seconds, parts }: BenchContext): Promise<Table> {
   parts.add("clients", async () => {
     await Promise.all([pools.bare.destroy(), pools.api.destroy()]);
   });
-  const turns = {
-    bare: (timed: Timed) => post(pools.bare, "/bare", timed),
-    script: (timed: Timed) => post(pools.bare, "/evalsha", timed),
-    lease: (timed: Timed) => acquireAndRelease(pools.api, server, timed),
-  };
-  const ms = (seconds * 1000) / (sizes.length * loadsPerSize);
+  const kinds: Kind[] = [
+    { name: "(a) bare route", turn: (timed) => post(pools.bare, "/bare", timed), loads: [] },
+    { name: "(b) bare EVALSHA", turn: (timed) => post(pools.bare, "/evalsha", timed), loads: [] },
+    { name: "(c) acquire, release", turn: (timed) => acquireAndRelease(pools.api, server, timed), loads: [] },
+  ];
+  const ms = (seconds * 1000) / (sizes.length * rounds * kinds.length);
   const fleet = new Fleet({ redis });
   const rows: string[][] = [];
   let registered = 0;
   for (const size of sizes) {
     await register(fleet, registered, size);
     // Code that is not compiled yet would make the first figures, which are ceilings, too low.
-    if (registered === 0) for (const turn of Object.values(turns)) await load({ clients, ms: warmUpMs, turn });
+    if (registered === 0) for (const { turn } of kinds) await load({ clients, ms: warmUpMs, turn });
     registered = size;
-    // Each size has ceilings of its own, measured right before: the machine's mood changes within a minute.
-    const a = await load({ clients, ms, turn: turns.bare });
-    const b = await load({ clients, ms, turn: turns.script });
-    const c = await load({ clients, ms, turn: turns.lease });
-    rows.push(toRow(size, "(a) bare route", a, b), toRow(size, "(b) bare EVALSHA", b, b));
-    rows.push(toRow(size, "(c) acquire, release", c, b));
+    for (const kind of kinds) kind.loads = [];
+    // In turns, since the machine's mood changes within seconds.
+    for (let round = 0; round < rounds; round += 1)
+      for (const { turn, loads } of kinds) loads.push(await load({ clients, ms, turn }));
+    rows.push(...kinds.map((kind) => toRow(size, kind, kinds[1]?.loads ?? [])));
   }
   return {
     title: "lease: acquire and release over HTTP against bare Fastify",
-    columns: ["", "proxies", "requests/s", "p50 ms", "p99 ms", "ratio to (b)"],
+    columns: ["", "proxies", "requests/s", "p50 ms", "p99 ms", "ratio to (b)", "of each round"],
     rows,
     redisVersion: version,
-    conditions: `${clients} clients in one process, one server process, ${Math.round(ms)} ms each`,
+    conditions: `${rounds} rounds in turns, ${Math.round(ms)} ms each; ${clients} clients in one process, one server process`,
   };
 }
 
@@ -106,8 +112,9 @@ async function send(pool: Pool, request: Parameters<Pool["request"]>[0], expecte
   return text;
 }
 
-function toRow(size: number, name: string, result: LoadResult, ceiling: LoadResult): string[] {
-  const ratio = result.requestsPerSecond / ceiling.requestsPerSecond;
-  const times = [result.p50Ms.toFixed(1), result.p99Ms.toFixed(1)];
-  return [name, whole(size), whole(result.requestsPerSecond), ...times, ratio.toFixed(2)];
+function toRow(size: number, { name, loads }: Kind, ceiling: readonly Load[]): string[] {
+  const ratio = (some: readonly Load[], of: readonly Load[]): string => (rateOf(some) / rateOf(of)).toFixed(2);
+  const times = percentilesOf(loads, [0.5, 0.99]).map((ms) => ms.toFixed(1));
+  const each = loads.map((load, round) => ratio([load], ceiling.slice(round, round + 1)));
+  return [name, whole(size), whole(rateOf(loads)), ...times, ratio(loads, ceiling), each.join(" ")];
 }

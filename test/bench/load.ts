@@ -1,46 +1,50 @@
 /** What a closed loop of clients saw. */
-export interface LoadResult {
-  requestsPerSecond: number;
-  p50Ms: number;
-  p99Ms: number;
+export interface Load {
+  /** Of each request that was counted. */
+  timesMs: readonly number[];
+  /** How long requests were counted. */
+  countedMs: number;
 }
 
 /** Runs one request; its time is recorded. */
 export type Timed = <T>(request: () => Promise<T>) => Promise<T>;
 
-/** Left out at the start of each load: the first requests open connections. */
-const warmUpShare = 0.15;
+/** Left out at the start of each load: its first requests may open connections. */
+const leftOut = 0.1;
 
 /** `clients` of them repeat `turn` for `ms`, each one at a time. Rejects with the first turn that fails. */
 export async function load(options: {
   clients: number;
   ms: number;
   turn: (timed: Timed) => Promise<void>;
-}): Promise<LoadResult> {
+}): Promise<Load> {
   const { clients, ms, turn } = options;
   const startedAt = performance.now();
-  const countedFrom = startedAt + ms * warmUpShare;
+  const countedFrom = startedAt + ms * leftOut;
   const endsAt = startedAt + ms;
-  const times: number[] = [];
+  const timesMs: number[] = [];
   const timed: Timed = async (request) => {
     const sentAt = performance.now();
     const answer = await request();
     const now = performance.now();
-    if (now >= countedFrom && now < endsAt) times.push(now - sentAt);
+    if (now >= countedFrom && now < endsAt) timesMs.push(now - sentAt);
     return answer;
   };
   const client = async (): Promise<void> => {
     while (performance.now() < endsAt) await turn(timed);
   };
   await Promise.all(Array.from({ length: clients }, client));
-  times.sort((a, b) => a - b);
-  return {
-    requestsPerSecond: (times.length / (endsAt - countedFrom)) * 1000,
-    p50Ms: percentile(times, 0.5),
-    p99Ms: percentile(times, 0.99),
-  };
+  return { timesMs, countedMs: endsAt - countedFrom };
 }
 
-function percentile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+/** Requests per second over several loads. */
+export function rateOf(loads: readonly Load[]): number {
+  const requests = loads.reduce((sum, { timesMs }) => sum + timesMs.length, 0);
+  return (requests / loads.reduce((sum, { countedMs }) => sum + countedMs, 0)) * 1000;
+}
+
+/** The time within which each of these shares (0 to below 1) of all requests was answered, in milliseconds. */
+export function percentilesOf(loads: readonly Load[], shares: readonly number[]): number[] {
+  const sorted = loads.flatMap(({ timesMs }) => timesMs).sort((a, b) => a - b);
+  return shares.map((share) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN);
 }
