@@ -17,6 +17,7 @@ import { act } from "./act.ts";
 import { eventsOf } from "./events.ts";
 import { type GatherDeps, gather } from "./gather.ts";
 import { register } from "./register.ts";
+import { secretMissing } from "./secret-values.ts";
 
 export interface ReconcileDeps extends GatherDeps {
   proxies: ProxyClient;
@@ -63,6 +64,8 @@ export async function reconcile(run: JobRun, deps: ReconcileDeps): Promise<{ req
   const outcome = await act(proxy, effects, context);
   await report(situation, outcome, deps, run.signal);
   const failure = failureOf(situation, outcome);
+  // Nobody tells of a Secret that is made: look for it steadily rather than back off.
+  if (failure?.code === secretMissing) return { requeueAfterMs: deps.pendingPollMs };
   if (failure !== undefined && outcome.done === undefined) throw toRetry(proxy, failure);
   const after = nextRunMs(situation, outcome, provider?.pendingPollMs ?? deps.pendingPollMs);
   return after === undefined ? {} : { requeueAfterMs: after };

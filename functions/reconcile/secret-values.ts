@@ -34,12 +34,13 @@ export async function readSecretValues(
           : Buffer.from(cloudInit.inline),
     };
   } catch (error) {
-    if (error instanceof Failure && error.code === missing) return { failure: error };
+    if (error instanceof Failure && error.code === secretMissing) return { failure: error };
     throw error;
   }
 }
 
-const missing = "SecretMissing";
+/** Code of the failure for a Secret or key that is not there. */
+export const secretMissing = "SecretMissing";
 
 interface Secret {
   name: string;
@@ -56,5 +57,5 @@ function valueOf({ name, data }: Secret, key: string): Uint8Array {
   if (value !== undefined && value.length > 0) return value;
   const message =
     data === undefined ? `Secret ${name} does not exist.` : `Secret ${name} has no key "${key}", or it is empty.`;
-  throw new Failure({ class: "Transient", code: missing, message });
+  throw new Failure({ class: "Transient", code: secretMissing, message });
 }
