@@ -65,6 +65,18 @@ test("a Pod of the provider becomes a Squid that a site sees by the Pod's own ad
   }
 });
 
+test("a Pod never gets an address on which somebody else listens, though it had it before", async () => {
+  await node.createPod("one", { port });
+  const had = { podIP: "127.70.201.2" };
+  const pod = await node.pod("one");
+  const body = { ...pod, status: { ...pod?.status, ...had } };
+  await node.core.replaceNamespacedPodStatus({ namespace: "default", name: "one", body });
+  const other = await startEchoSite({ host: had.podIP, authority, httpsPort: 0, httpPort: 0 });
+  await node.startAgent();
+  expect(await becomesReady("one")).not.toBe(had.podIP);
+  await other.stop();
+});
+
 test("without credentials it asks for them, and no other loopback service can be reached through it", async () => {
   await node.startAgent();
   await node.createPod("one", { port, allowDestinations: open() });
@@ -191,7 +203,7 @@ test("a Pod whose Secret is missing waits for it and says so", async () => {
     .toBe('MountVolume failed: secret "one" not found');
   const data = {
     "squid.conf": Buffer.from(
-      `http_port ${port}\nvisible_hostname x\npid_filename none\ncache_log /dev/null\n`,
+      `http_port ${port}\nvisible_hostname x\npid_filename none\ncache_log /dev/null\npinger_enable off\n`,
     ).toString("base64"),
   };
   await node.core.createNamespacedSecret({ namespace: "default", body: { metadata: { name: "one" }, data } });
