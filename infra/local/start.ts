@@ -1,12 +1,12 @@
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { Failure, toFailure } from "#shared/errors/failure.ts";
+import { toFailure } from "#shared/errors/failure.ts";
 import { RunningParts, stopSignal } from "#shared/process/stop.ts";
 import { createLogger } from "#shared/telemetry/logger.ts";
 import { ApiClient } from "./api-client.ts";
+import { checkPorts } from "./check-ports.ts";
 import { type LocalFiles, localFiles, makeFolders } from "./files.ts";
 import { addressSeenBy, releaseLease, takeLease, waitUntilReady } from "./first-look.ts";
-import { isPortFree } from "./free-port.ts";
 import { takeFolder } from "./one-at-a-time.ts";
 import { proxyNamespace, type Stack, startStack } from "./stack.ts";
 
@@ -23,6 +23,8 @@ Options:
 `;
 
 const samples = path.join(import.meta.dirname, "samples/proxies.yaml");
+/** What a Proxy listens on that names no port. */
+const proxyPort = 3128;
 const stopTimeoutMs = 30_000;
 
 function say(line: string): void {
@@ -71,7 +73,7 @@ interface RunOptions {
 async function run({ files, leasePort, parts, signal, once }: RunOptions): Promise<void> {
   await makeFolders(files);
   parts.add("folder", await takeFolder(files.dir));
-  await checkLeasePort(leasePort);
+  await checkPorts({ leasePort, proxyPort });
   const stack = await startStack({ files, leasePort, signal, say, parts });
   const api = new ApiClient({ ...stack.kubernetes, authority: stack.authority });
   parts.add("api client", () => api.close());
@@ -80,13 +82,6 @@ async function run({ files, leasePort, parts, signal, once }: RunOptions): Promi
   await waitUntilReady(api, { namespace: proxyNamespace, names, say, signal });
   await showLease(stack, signal);
   if (!once) showNext(stack, files);
-}
-
-/** Before anything is started: the product would find out last, and only its log would say so. */
-async function checkLeasePort(port: number): Promise<void> {
-  if (await isPortFree("127.0.0.1", port)) return;
-  const message = `Port ${port} of 127.0.0.1, for the lease API, is in use: stop what uses it, or give another with --lease-port.`;
-  throw new Failure({ class: "Permanent", code: "PortInUse", message });
 }
 
 async function showLease(stack: Stack, signal: AbortSignal): Promise<void> {
