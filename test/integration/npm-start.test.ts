@@ -80,6 +80,14 @@ describe("the first life of an installation", () => {
     expect(await address(other)).not.toBe(await address(dir));
   });
 
+  test("a product that cannot start ends the start with its last words", async () => {
+    await writeFile(path.join(other, "providers.yaml"), "providers: [{name: local, type: cloud}]\n");
+    const second = start({ dir: other, leasePort: await freePort() });
+    expect(await second.exited).toBe(1);
+    expect(second.output).toMatch(/Egress Proxies did not start: exited with code 1\n\S+: providers\[0\]\.type/);
+    expect(await second.processes()).toEqual([]);
+  });
+
   test("Ctrl-C ends everything: no process, no shared memory, no open port", async () => {
     await expect.poll(() => running.readiness("victim"), patient).toBe("Ready");
     const squids = await running.squids();
@@ -162,6 +170,7 @@ describe("the second life of the installation", () => {
     const refused = [
       "169.254.169.254:80",
       "169.254.169.254:443",
+      "127.0.0.1:8443", // a port that is opened, but for the echo site alone
       `127.0.0.1:${leasePort}`,
       admin,
       `${other?.host}:${other?.port}`,
