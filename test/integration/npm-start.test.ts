@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Redis } from "ioredis";
 import { request } from "undici";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { addressSeenBy } from "#infra/local/first-look.ts";
 import { isPortFree } from "#infra/local/free-port.ts";
 import { endEarlierLife } from "#infra/local/node-agent/earlier-life.ts";
@@ -208,13 +208,13 @@ describe("the second life of the installation", () => {
   test("a broken providers file changes nothing, and is in the log and in a metric", async () => {
     const file = path.join(dir, "providers.yaml");
     const [good, squids] = [await readFile(file, "utf8"), await running.squids()];
+    onTestFinished(() => writeFile(file, good));
     await writeFile(file, good.replace("connectPorts", "conectPorts"));
     const metrics = async (): Promise<string> => (await request(await metricsUrl())).body.text();
     await expect.poll(metrics, patient).toMatch(/^proxy_operator_problems_total\{kind="providers-file"\} [1-9]/m);
     expect(await readFile(path.join(dir, "egress-proxies.log"), "utf8")).toMatch(/providers\[0\]\.\S*conectPorts/);
     expect(await running.squids()).toEqual(squids);
     expect((await running.proxies()).map(({ status }) => status.phase)).toEqual(squids.map(() => "Ready"));
-    await writeFile(file, good);
   });
 
   test("a Proxy of an unconfigured provider says so, and becomes Ready once the file has it", async () => {
