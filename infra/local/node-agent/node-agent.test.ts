@@ -68,8 +68,8 @@ test("a Pod of the provider becomes a Squid that a site sees by the Pod's own ad
 test("a Pod never gets an address on which somebody else listens, though it had it before", async () => {
   await node.createPod("one", { port });
   const had = { podIP: "127.70.201.2" };
-  const pod = await node.pod("one");
-  const body = { ...pod, status: { ...pod?.status, ...had } };
+  const body = await node.core.readNamespacedPod({ namespace: "default", name: "one" });
+  body.status = had;
   await node.core.replaceNamespacedPodStatus({ namespace: "default", name: "one", body });
   const other = await startEchoSite({ host: had.podIP, authority, httpsPort: 0, httpPort: 0 });
   await node.startAgent();
