@@ -16,12 +16,14 @@ async function handler({ key, fence }: JobRun): Promise<{ requeueAfterMs?: numbe
   await log.write({ ev: "start", key, run, pid: process.pid });
   await sleep(5 + random() * 55);
   const ending = (await log.isDraining()) ? {} : chooseEnding();
-  const isRefused = await fence.check().then(
-    () => false,
-    () => true,
+  const refusal = await fence.check().then(
+    () => undefined,
+    (error: unknown) => error,
   );
-  const result = isRefused ? "refused" : ending instanceof Error ? "failed" : "done";
+  const result = refusal !== undefined ? "refused" : ending instanceof Error ? "failed" : "done";
   await log.write({ ev: "end", key, run, result });
+  // As every handler must: a run that was stopped half-way and says "done" would lose its event.
+  if (refusal !== undefined) throw refusal;
   if (ending instanceof Error) throw ending;
   return ending;
 }
