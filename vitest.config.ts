@@ -9,6 +9,8 @@ export default defineConfig({
     // Node's own loader runs the tests as it runs production: what Node 24 cannot strip fails here too.
     experimental: { viteModuleRunner: false },
     pool: "forks",
+    // Most tests wait for processes, not for a core.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

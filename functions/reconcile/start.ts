@@ -12,6 +12,9 @@ export interface StartReconcileDeps extends Omit<ReconcileDeps, "pendingPollMs" 
   redis: RedisClient;
   log: Logger;
   onOutcome: (report: JobReport) => void;
+  /** Tests set the clock and shorten the waits. */
+  now?: () => Date;
+  backoff?: Backoff;
 }
 
 /** The first wait is long enough that a failing Proxy runs at most 5 times in its first 10 s, finalizer and intent included. */
@@ -51,14 +54,14 @@ export class ReconcileConsumers {
       ...this.#deps,
       pendingPollMs: settings.PENDING_POLL_SECONDS * 1000,
       monotonicMs: () => performance.now(),
-      now: () => new Date(),
+      now: this.#deps.now ?? (() => new Date()),
     };
     return createConsumer({
       redis,
       queue,
       concurrency: settings.RECONCILE_CONCURRENCY,
       handler: (run) => reconcile(run, deps),
-      backoff: backoffOf(settings),
+      backoff: this.#deps.backoff ?? backoffOf(settings),
       log,
       onOutcome,
     });
