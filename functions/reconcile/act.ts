@@ -9,7 +9,7 @@ import type { Identity, Owner, Provider } from "#shared/provider/contract.ts";
 import type { SecretValues } from "./secret-values.ts";
 
 export interface ActDeps {
-  proxies: ProxyClient;
+  proxies: Pick<ProxyClient, "addFinalizer" | "removeFinalizer">;
   provider: Provider | undefined;
   installation: string;
   fence: Fence;

@@ -16,8 +16,8 @@ import type { Provider } from "#shared/provider/contract.ts";
 import { readSecretValues, type SecretValues } from "./secret-values.ts";
 
 export interface GatherDeps {
-  secrets: SecretReader;
-  fleet: Fleet;
+  secrets: Pick<SecretReader, "read">;
+  fleet: Pick<Fleet, "verdict">;
   installation: { id: string; hashKey: Uint8Array };
   now: () => Date;
 }
@@ -64,7 +64,7 @@ function placeOf({ spec }: Proxy, provider: Provider): NonNullable<Situation["pl
 }
 
 /** Redis knows best; where it was emptied, the status remembers. */
-async function readVerdict({ metadata, status }: Proxy, fleet: Fleet): Promise<Verdict | undefined> {
+async function readVerdict({ metadata, status }: Proxy, fleet: GatherDeps["fleet"]): Promise<Verdict | undefined> {
   if (status.instance === undefined) return undefined;
   return (await fleet.verdict(member(metadata.uid, status.instance.incarnation))) ?? rememberedVerdict(status);
 }

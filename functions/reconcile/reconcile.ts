@@ -8,6 +8,7 @@ import type { Outcome } from "#shared/domain/outcome.ts";
 import { planReconcile } from "#shared/domain/plan-reconcile.ts";
 import type { Situation } from "#shared/domain/situation.ts";
 import { Failure } from "#shared/errors/failure.ts";
+import type { Fleet } from "#shared/fleet/fleet.ts";
 import type { QueueRef } from "#shared/jobs/queue-name.ts";
 import type { JobRun } from "#shared/jobs/run-job.ts";
 import { finalizer } from "#shared/model/names.ts";
@@ -20,7 +21,8 @@ import { register } from "./register.ts";
 import { secretMissing } from "./secret-values.ts";
 
 export interface ReconcileDeps extends GatherDeps {
-  proxies: ProxyClient;
+  proxies: Pick<ProxyClient, "get" | "addFinalizer" | "removeFinalizer" | "patchStatus">;
+  fleet: Pick<Fleet, "verdict" | "upsert" | "remove" | "removeByName">;
   events: Pick<EventRecorder, "record">;
   /** The live provider of a name; undefined when it is not configured. */
   provider: (name: string) => Provider | undefined;

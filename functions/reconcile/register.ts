@@ -13,7 +13,7 @@ export async function register(
   situation: Situation,
   effects: Effect[],
   values: SecretValues | undefined,
-  fleet: Fleet,
+  fleet: Pick<Fleet, "upsert" | "remove">,
   fence: number,
 ): Promise<void> {
   const { proxy, view } = situation;

@@ -16,7 +16,7 @@ export interface SecretValues {
  */
 export async function readSecretValues(
   proxy: Proxy,
-  secrets: SecretReader,
+  secrets: Pick<SecretReader, "read">,
   call: ClusterCall,
 ): Promise<SecretValues | { failure: Failure }> {
   const { auth, cloudInit } = proxy.spec;
