@@ -38,6 +38,9 @@ export function failureOf(
   return place !== undefined && "failure" in place ? place.failure : undefined;
 }
 
+/** One sentence for all of the way to a running instance: seeing it start is no reason to write the status. */
+const starting = "The instance is starting.";
+
 function describeProvisioned(
   situation: Situation,
   { done }: Outcome,
@@ -51,7 +54,7 @@ function describeProvisioned(
   const kept = isProvisioned(proxy.status) && proxy.status.endpoint !== undefined;
   if (!configured) return describeUnconfigured(situation, kept);
   if (done?.effect.kind === "record-intent") return notYet(done.effect.reason, done.effect.message);
-  if (done?.effect.kind === "create") return notYet("Creating", "The backend has taken the instance on.");
+  if (done?.effect.kind === "create") return notYet("Creating", starting);
   if (view.kind === "seen" || view.kind === "absent") return describeView(view, proxy.status.instance);
   if (kept) return provisionedSaid(proxy.status.instance);
   if (failure !== undefined) return notYet(reasonOf(failure), failure.message);
@@ -65,7 +68,7 @@ function describeView(
 ): Said {
   if (view.kind === "absent") return notYet("InstanceVanished", "The instance is gone; it is about to be replaced.");
   if (view.state === "Running") return provisionedSaid(instance);
-  if (view.state === "Provisioning") return notYet("Creating", view.message ?? "The instance is starting.");
+  if (view.state === "Provisioning") return notYet("Creating", view.message ?? starting);
   const detail = view.message === undefined ? "" : ` (${view.message})`;
   return notYet("InstanceStopped", `The instance has stopped${detail}; it is about to be replaced.`);
 }

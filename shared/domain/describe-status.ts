@@ -36,7 +36,9 @@ function instancesAfter({ proxy, view }: Situation, { done }: Outcome): Instance
   }
   if (instance === undefined) return { retiring };
   const providerID = effect?.kind === "create" ? done?.providerID : instance.providerID;
-  const createdTime = view.kind === "seen" ? view.createdAt.toISOString() : instance.createdTime;
+  // Told with the state that follows: the time alone is not worth a write.
+  const isTold = view.kind === "seen" && view.state !== "Provisioning";
+  const createdTime = isTold ? view.createdAt.toISOString() : instance.createdTime;
   const learnt = {
     ...(providerID === undefined ? {} : { providerID }),
     ...(createdTime === undefined ? {} : { createdTime }),
