@@ -33,13 +33,12 @@ afterEach(async () => {
   await redis.stop();
 });
 
-const makePlane = (resyncSeconds = 600): ControlPlane =>
+const makePlane = (): ControlPlane =>
   new ControlPlane({
     redisUrl: redis.url,
     kubeconfigFile: api.kubeconfigFile,
     namespace,
     providers: [provider],
-    resyncSeconds,
   });
 const collection = (): string => `/apis/crawl.example.com/v1alpha1/namespaces/${namespace}/proxies`;
 const transient = (): Failure => new Failure({ class: "Transient", code: "Timeout", message: "no answer" });
@@ -62,34 +61,6 @@ const untilGone = (): Promise<void> => until(async () => expect(await read()).to
 const reason = async (): Promise<string | undefined> =>
   (await read())?.status.conditions?.find(({ type }) => type === "Ready")?.reason;
 const remove = () => api.call("DELETE", `${collection()}/p1`);
-
-test("a life costs at most 8 writes to the Proxy, and a settled one neither writes nor calls", async () => {
-  await plane.stop();
-  plane = makePlane(1);
-  await plane.start();
-  const { metadata } = await apply();
-  const versions: string[] = [];
-  const watching = (async () => {
-    for await (const { type, object } of api.watch(
-      `${collection()}?watch=true&resourceVersion=${metadata.resourceVersion}`,
-    )) {
-      versions.push(String(object.metadata["resourceVersion"]));
-      if (type === "DELETED") return;
-    }
-  })();
-  await untilPhase("Ready");
-  const [settled, calls] = [await read(), provider.calls.length];
-  const resyncs = plane.reports.length + 3;
-  // The watcher looks at it every second here; each look is a run.
-  await until(async () => expect(plane.reports.length).toBeGreaterThanOrEqual(resyncs));
-  expect((await read())?.metadata.resourceVersion).toBe(settled?.metadata.resourceVersion);
-  expect(provider.calls).toHaveLength(calls);
-  await remove();
-  await watching;
-  expect(provider.instances.size).toBe(0);
-  // Two of them are the user's delete, and the object's end.
-  expect(versions.length - 2).toBeLessThanOrEqual(8);
-});
 
 test("a failing Proxy runs at most 5 times in its first 10 s", async () => {
   for (let n = 0; n < 50; n += 1) provider.failNext("create", transient());

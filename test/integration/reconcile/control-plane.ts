@@ -20,7 +20,6 @@ export interface ControlPlaneOptions {
   namespace: string;
   /** Configured from the start. */
   providers: MemoryProvider[];
-  resyncSeconds?: number;
 }
 
 /** Watcher, reconcile and health-probe of one process, on real Redis and the small API; only the backend is a fake. */
@@ -73,7 +72,7 @@ export class ControlPlane {
     this.#parts.add("probes", () => probes.stop());
     const watch = { connection, namespaces: [namespace], onMissed: () => undefined, onUnreadable: () => undefined };
     this.#watcher = new Watcher({
-      settings: { RESYNC_SECONDS: options.resyncSeconds ?? 600 },
+      settings: { RESYNC_SECONDS: 600 },
       producer,
       fleet: this.fleet,
       sweepStuckKeys: () => Promise.resolve(0),
