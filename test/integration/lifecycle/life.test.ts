@@ -16,7 +16,7 @@ test("An undisturbed life costs at most 8 writes to the Proxy, and steady state 
   await user.delete("p1");
   await user.untilGone("p1");
   const ofTheUser = 2; // the apply and the delete
-  
+
   expect(user.versions("p1") - ofTheUser).toBeLessThanOrEqual(8);
   expect(lab.backend.instances.size + lab.backend.disks.size).toBe(0);
   expect(reports.filter(({ failure }) => failure !== undefined)).toEqual([]);

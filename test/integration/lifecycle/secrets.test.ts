@@ -1,0 +1,47 @@
+import { expect, test, vi } from "vitest";
+import { MemoryProvider } from "#test/fakes/memory-provider.ts";
+import { conditionOf, instanceOf } from "./user.ts";
+import { startWorld } from "./world.ts";
+
+const withLogin = { auth: { secretRef: { name: "login" } } };
+
+test("A login that changed replaces the instance at the next resync, and a lease hands out the new one", async () => {
+  const lab = new MemoryProvider({ name: "lab" });
+  const { user, fleet } = await startWorld({ providers: [lab], resyncSeconds: 0.1 });
+  await user.saveLogin("login", "first");
+  await user.apply("p1", withLogin);
+  await user.untilReady("p1");
+  await user.saveLogin("login", "second");
+  const { status } = await user.untilReady("p1", 2);
+  expect([...lab.instances.keys()]).toEqual([status.instance?.name]);
+  expect((await fleet.readByName("default/p1"))?.credentials).toEqual({ username: "crawler", password: "second" });
+});
+
+test("A Secret that vanished neither replaces the instance nor blocks the deletion", async () => {
+  const lab = new MemoryProvider({ name: "lab" });
+  const { user, fleet, reports } = await startWorld({ providers: [lab], resyncSeconds: 0.1 });
+  await user.saveLogin("login", "secret");
+  await user.apply("p1", withLogin);
+  const ready = await user.untilReady("p1");
+  await user.deleteSecret("login");
+  const runs = reports.length;
+  await vi.waitFor(() => expect(reports.length).toBeGreaterThan(runs + 3), { timeout: 10_000 });
+  expect(await user.read("p1")).toEqual(ready);
+  expect(await fleet.readByName("default/p1")).toMatchObject({ healthy: true });
+  await user.delete("p1");
+  await user.untilGone("p1");
+  expect(lab.instances.size).toBe(0);
+});
+
+test("A Secret that is missing is named in the status, and the Proxy goes on once it is made", async () => {
+  const lab = new MemoryProvider({ name: "lab" });
+  const { user } = await startWorld({ providers: [lab] });
+  await user.apply("p1", withLogin);
+  await user.until("p1", (proxy) => {
+    expect(conditionOf(proxy, "Provisioned")?.message).toBe("Secret default/login does not exist.");
+    expect(conditionOf(proxy, "Ready")?.status).toBe("False");
+  });
+  expect(lab.calls).toEqual([]);
+  await user.saveLogin("login", "secret");
+  expect(instanceOf(await user.untilReady("p1")).incarnation).toBe(1);
+});
