@@ -14,27 +14,39 @@ async function wholeLife({ user }: World, name: string, check: (incarnation: num
   await user.untilGone(name);
 }
 
-/** Lives through a whole life for each of these crashes, all at once. */
-async function liveThrough(world: World, lab: MemoryProvider, lives: { name: string; crash: Crash }[]): Promise<void> {
-  const crashes = new Map<string, Crash>();
+/** Applies a Proxy for each crash, and lets none of them run before all are there. Answers with uids by name. */
+async function applyAll(world: World, crashes: Map<string, Crash>): Promise<Map<string, string>> {
+  const byUid = new Map<string, Crash>();
   const uids = new Map<string, string>();
   const begun = Promise.withResolvers<void>();
-  world.intercept(aroundCrashes(crashes, begun.promise));
-  for (const { name, crash } of lives) {
+  world.intercept(aroundCrashes(byUid, begun.promise));
+  for (const [name, crash] of crashes) {
     const { metadata } = await world.user.apply(name);
-    crashes.set(metadata.uid, crash);
+    byUid.set(metadata.uid, crash);
     uids.set(name, metadata.uid);
   }
   begun.resolve();
+  return uids;
+}
+
+/** Lives through a whole life for each of these crashes, all at once. */
+async function liveThrough(world: World, lab: MemoryProvider, crashes: Map<string, Crash>): Promise<void> {
+  const uids = await applyAll(world, crashes);
   const instances = (name: string) =>
     [...lab.backend.instances.values()].filter((instance) => instance.uid === uids.get(name));
-  await Promise.all(
-    lives.map(({ name }) =>
-      wholeLife(world, name, (incarnation) =>
-        expect(instances(name), name).toEqual([expect.objectContaining({ incarnation })]),
-      ),
+  const lives = [...crashes.keys()].map((name) =>
+    wholeLife(world, name, (incarnation) =>
+      expect(instances(name), name).toEqual([expect.objectContaining({ incarnation })]),
     ),
   );
+  await Promise.all(lives);
+}
+
+const nameOf = ({ what, nth, when }: CrashPoint): string => `${when}-${what.replace(" ", "-")}-${nth}`;
+
+/** How often it polls, and registers then, varies; the first call of each kind is in every life. */
+function missed(crashes: Map<string, Crash>): string[] {
+  return [...crashes].flatMap(([name, crash]) => (!crash.happened && name.endsWith("-1") ? [name] : []));
 }
 
 test("A process that dies before or after any outside call leaves one instance in the end, and none of a deleted Proxy", async () => {
@@ -42,16 +54,28 @@ test("A process that dies before or after any outside call leaves one instance i
   const foreign = structuredClone(lab.addForeign("proxy-foreign", { uid: "other", installation: "other234567" }));
   const world = await startWorld({ providers: [lab] });
   const undisturbed = new Crash();
-  await liveThrough(world, lab, [{ name: "undisturbed", crash: undisturbed }]);
+  await liveThrough(world, lab, new Map([["undisturbed", undisturbed]]));
 
-  const nameOf = ({ what, nth, when }: CrashPoint) => `${when}-${what.replace(" ", "-")}-${nth}`;
-  const lives = crashPoints(undisturbed.calls).map((point) => ({ name: nameOf(point), crash: new Crash(point) }));
-  await liveThrough(world, lab, lives);
+  const crashes = new Map(crashPoints(undisturbed.calls).map((point) => [nameOf(point), new Crash(point)]));
+  await liveThrough(world, lab, crashes);
 
   expect([...lab.backend.instances.values()]).toEqual([foreign]);
   expect([...lab.backend.disks]).toEqual([]);
-  // How often it polls, and registers then, varies; the first call of each kind is in every life.
-  const missed = lives.filter(({ name, crash }) => !crash.happened && name.endsWith("-1"));
-  expect(missed.map(({ name }) => name)).toEqual([]);
-  expect(lives.length).toBeGreaterThan(40);
+  expect(missed(crashes)).toEqual([]);
+  expect(crashes.size).toBeGreaterThan(40);
+});
+
+test("A Proxy that is deleted just when the process that creates it dies leaves nothing", async () => {
+  const lab = new MemoryProvider({ name: "lab" });
+  const world = await startWorld({ providers: [lab] });
+  const calls = ["add finalizer", "write status", "create", "write status", "register"] as const;
+  const points = crashPoints(calls);
+  const crashes = new Map(
+    points.map((point) => [nameOf(point), new Crash(point, () => world.user.delete(nameOf(point)))]),
+  );
+  await applyAll(world, crashes);
+  for (const name of crashes.keys()) await world.user.untilGone(name);
+  expect(missed(crashes)).toEqual([]);
+  expect(lab.backend.instances.size + lab.backend.disks.size).toBe(0);
+  expect((await world.fleet.names()).size).toBe(0);
 });

@@ -20,11 +20,14 @@ export class Crash {
   /** Changing calls so far, in order. */
   readonly calls: OutsideCall[] = [];
   readonly #point: CrashPoint | undefined;
+  readonly #onDeath: () => Promise<unknown>;
   #dead = false;
   #happened = false;
 
-  constructor(point?: CrashPoint) {
+  /** `onDeath`: what else happens at that very moment. */
+  constructor(point?: CrashPoint, onDeath: () => Promise<unknown> = () => Promise.resolve()) {
     this.#point = point;
+    this.#onDeath = onDeath;
   }
 
   get happened(): boolean {
@@ -37,14 +40,15 @@ export class Crash {
     else this.calls.push(what);
     const nth = this.calls.filter((each) => each === what).length;
     const isHere = !this.#happened && what === this.#point?.what && nth === this.#point.nth;
-    if (this.#dead || (isHere && this.#point?.when === "before")) this.#die(what);
+    if (this.#dead || (isHere && this.#point?.when === "before")) await this.#die(what);
     const answer = await call();
-    if (isHere) this.#die(what);
+    if (isHere) await this.#die(what);
     return answer;
   }
 
-  #die(what: OutsideCall): never {
+  async #die(what: OutsideCall): Promise<never> {
     this.#dead = true;
+    if (!this.#happened) await this.#onDeath();
     this.#happened = true;
     throw new Died(`the process is dead (${what})`);
   }

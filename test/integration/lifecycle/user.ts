@@ -126,7 +126,11 @@ export class User {
   }
 
   async untilGone(name: string): Promise<void> {
-    await this.#wait(() => expect(this.#seen.has(`default/${name}`), this.#describe(name)).toBe(false));
+    const key = `default/${name}`;
+    await this.#wait(() => {
+      expect(this.#seen.has(key), this.#describe(name)).toBe(false);
+      expect(this.#versions.get(key)).toContain("gone"); // rather than not seen yet
+    });
   }
 
   /** How many versions of it were seen so far, the deletion included. */
