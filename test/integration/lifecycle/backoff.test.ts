@@ -6,8 +6,9 @@ import { startWorld } from "./world.ts";
 
 test("A Proxy whose create fails runs at most 5 times in its first 10 s", async () => {
   const lab = new MemoryProvider({ name: "lab" });
-  lab.backend.onStep = () => {
-    throw new Failure({ class: "Transient", code: "Unavailable", message: "the backend is away" });
+  // Each failure reads differently, so each one writes the status: that write must not cause the next run.
+  lab.backend.onStep = ({ number }) => {
+    throw new Failure({ class: "Transient", code: "Unavailable", message: `request ${number} was lost` });
   };
   const { user, reports } = await startWorld({ providers: [lab], backoff: "real" });
   await user.apply("p1");
