@@ -41,11 +41,11 @@ export class RunningParts {
 /** A Ctrl-C reaches a process twice when both the terminal and npm send it; that is one wish, not two. */
 const sameWishMs = 1_000;
 
-/** Resolves with the first SIGTERM or SIGINT. One that comes more than a second later ends the process at once. */
+/** Resolves with the first SIGTERM, SIGINT or SIGHUP (the terminal was closed). One that comes more than a second later ends the process at once. */
 export async function stopSignal(): Promise<NodeJS.Signals> {
   return await new Promise((resolve) => {
     let askedAt: number | undefined;
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
       process.on(signal, () => {
         askedAt ??= performance.now();
         if (performance.now() - askedAt > sameWishMs) process.exit(1);
