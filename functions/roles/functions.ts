@@ -11,7 +11,6 @@ import { parseEnvironment } from "#shared/process/environment.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import type { FunctionName } from "./function-names.ts";
 import { loggerOf, type ProcessContext, type Role } from "./process-context.ts";
-import { startReconcile } from "./reconcile.ts";
 import { openRedis } from "./redis.ts";
 
 /** Works on jobs and probes proxies: all functions, or some of them. */
@@ -24,7 +23,11 @@ export async function startFunctions(context: ProcessContext, only: readonly Fun
     context.metrics.jobs.inc({ function: queue.fn, outcome: kind });
   if (only.includes("lease")) startLease(context, redis, onOutcome);
   if (only.includes("health-probe")) startHealthProbe(context, redis, producer);
-  if (only.includes("reconcile")) await startReconcile(context, { redis, producer, fleet, onOutcome });
+  if (only.includes("reconcile")) {
+    // Only then: it brings the Kubernetes client, 60 MB that probes and reaping do without.
+    const { startReconcile } = await import("./reconcile.ts");
+    await startReconcile(context, { redis, producer, fleet, onOutcome });
+  }
   return { notReady: () => [] };
 }
 
