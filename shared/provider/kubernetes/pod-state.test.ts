@@ -26,6 +26,7 @@ test.each([
     status("Pending", { waiting: { reason: "ImagePullBackOff" } }),
     { state: "Provisioning", message: "ImagePullBackOff" },
   ],
+  ["on its way", status("Pending", { waiting: { reason: "ContainerCreating" } }), { state: "Provisioning" }],
   ["running with an address", status("Running", running, { podIP: "10.0.0.7" }), { state: "Running", ip: "10.0.0.7" }],
   ["running without an address", status("Running", running), { state: "Provisioning" }],
   [

@@ -9,6 +9,8 @@ export interface PodState {
   message?: string;
 }
 
+const usual = new Set(["ContainerCreating", "PodInitializing"]);
+
 /** Pure. The Pod has one container and is never restarted: whatever ended stays so. */
 export function podState(pod: V1Pod): PodState {
   // Nobody can call that off any more, so a new incarnation may begin.
@@ -23,10 +25,14 @@ export function podState(pod: V1Pod): PodState {
   return { state: "Running", ip: podIP };
 }
 
-/** The container's reason (ImagePullBackOff...), else the scheduler's. */
+/**
+ * The container's reason (ImagePullBackOff...), else the scheduler's. Not what every Pod goes through: telling that
+ * would be one more write to the Proxy.
+ */
 function whyPending(pod: V1Pod, squid: V1ContainerState | undefined): string | undefined {
   const unscheduled = pod.status?.conditions?.find((one) => one.type === "PodScheduled" && one.status === "False");
-  return sentence(squid?.waiting) ?? sentence(unscheduled);
+  const isNormal = usual.has(squid?.waiting?.reason ?? "");
+  return (isNormal ? undefined : sentence(squid?.waiting)) ?? sentence(unscheduled);
 }
 
 /** The kubelet's reason (Evicted...), else the container's (OOMKilled, an exit code). */
