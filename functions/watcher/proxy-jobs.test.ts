@@ -69,12 +69,14 @@ test("a Proxy that went while Redis was away makes its job when it is told again
 });
 
 test("a provider that comes or goes makes a job for each of its Proxies, in the queue that is right then", async () => {
-  const { watcher, jobs, providers } = setUp({ providers: [] });
+  const { watcher, jobs, delays, providers } = setUp({ providers: [] });
   await watcher.seen(makeProxy());
   await watcher.seen(makeProxy({ metadata: { name: "p2" }, spec: { provider: "other" } }));
   providers.push("lab");
   await watcher.providersChanged(["lab"]);
-  expect(jobs.slice(2)).toEqual(["reconcile.lab crawl/p1"]);
+  // Once more when every process knows: one that did not yet may have passed it on to the wrong queue.
+  expect(jobs.slice(2)).toEqual(["reconcile.lab crawl/p1", "reconcile.lab crawl/p1"]);
+  expect(delays.slice(2)).toEqual([0, 10_000]);
 });
 
 test("a resync looks at every Proxy once, spread over the interval, and at entries that no Proxy owns", async () => {

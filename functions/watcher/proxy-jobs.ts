@@ -37,10 +37,14 @@ export class ProxyJobs {
     this.#known.forget(key);
   }
 
-  /** The Proxies of these providers are looked at now: their configuration came, went or changed. */
+  /**
+   * The Proxies of these providers are looked at: their configuration came, went or changed. Now, and once more when
+   * every process has read the file: one that had not yet would pass the key on to a queue that is then left.
+   */
   async providersChanged(names: readonly string[]): Promise<void> {
     const keys = this.#known.keys().filter((key) => names.includes(this.#known.get(key)?.provider ?? ""));
     await this.#enqueueAll(keys.map((key) => ({ key })));
+    await this.#enqueueAll(keys.map((key) => ({ key, delayMs: everyoneKnowsMs })));
   }
 
   /**
@@ -81,5 +85,8 @@ export class ProxyJobs {
     return this.#deps.providerNames().includes(provider) ? { fn: "reconcile", provider } : unconfigured;
   }
 }
+
+/** Twice the time in which a process looks at the providers file. */
+const everyoneKnowsMs = 10_000;
 
 const unconfigured: QueueRef = { fn: "reconcile" };
