@@ -35,7 +35,9 @@ export async function gather(
   deps: GatherDeps,
   call: ClusterCall,
 ): Promise<Gathered> {
-  const values = await readSecretValues(proxy, deps.secrets, call);
+  // A deletion needs no Secret: one that cannot be read must not hold it back.
+  const isDeleting = proxy.metadata.deletionTimestamp !== undefined;
+  const values = isDeleting ? noValues : await readSecretValues(proxy, deps.secrets, call);
   const verdict = await readVerdict(proxy, deps.fleet);
   const view = await readInstance(proxy, provider, verdict, call);
   const situation: Situation = {
@@ -50,6 +52,8 @@ export async function gather(
   };
   return { situation, values: "failure" in values ? undefined : values };
 }
+
+const noValues: SecretValues = { auth: undefined, cloudInit: undefined };
 
 function hashOf({ spec }: Proxy, values: SecretValues, key: Uint8Array): string {
   return specHash({ placement: spec.placement, port: spec.port, ...values }, key);
