@@ -70,3 +70,13 @@ test("a missing Secret is gathered as a failure, and there are no values", async
   expect(situation.wanted).toMatchObject({ failure: { code: "SecretMissing" } });
   expect(values).toBeUndefined();
 });
+
+test("a deletion reads no Secret: one that is refused must not hold it back", async () => {
+  const refused = new Failure({ class: "Permanent", code: "Forbidden", message: "no" });
+  const { look } = setUp({ secrets: { read: () => Promise.reject(refused) } });
+  const auth = { secretRef: { name: "login" } };
+  const status = { instance: makeInstance({ providerID }) };
+  await expect(look(makeProxy({ spec: { auth }, status }))).rejects.toThrow(refused);
+  const metadata = { deletionTimestamp: "2026-12-01T00:59:00Z" };
+  expect((await look(makeProxy({ metadata, spec: { auth }, status }))).situation.view).toEqual({ kind: "unread" });
+});
