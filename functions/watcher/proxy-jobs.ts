@@ -48,8 +48,8 @@ export class ProxyJobs {
   }
 
   /**
-   * Every Proxy once within `spreadMs`, and each registry entry that no Proxy owns. Runs that wait for a retry are not
-   * pulled forward.
+   * Every Proxy once within `spreadMs`, and each registry entry that no Proxy owns. It pulls a run that waits for a
+   * retry forward, so no wait is longer than the resync interval.
    */
   async resync(spreadMs: number): Promise<void> {
     const keys = this.#known.keys();

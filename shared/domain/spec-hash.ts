@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import type { ProxySpec } from "#shared/model/proxy-spec.ts";
 import type { Credentials } from "#shared/model/registry-record.ts";
 
-/** Raised when the input of the hash changes; a new version re-stamps instances, it never replaces them. */
+/** Raised when the input of the hash changes. An instance of another version is never replaced; re-stamping is to come. */
 export const specHashVersion = "v1";
 
 export interface HashedSpec {
