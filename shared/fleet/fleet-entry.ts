@@ -48,31 +48,36 @@ export function memberOf(entry: Pick<FleetEntry, "uid" | "incarnation">): Member
   return member(entry.uid, entry.incarnation);
 }
 
-export function bucketOf(entry: FleetEntry): string {
-  return bucket(entry);
-}
+/** What an instance was made with: it does not follow the spec, only a new incarnation has it otherwise. */
+type MadeWith = "port" | "credentials" | "region";
+
+/** An entry that leaves out what the instance was made with. */
+export type FleetAmendment = Omit<FleetEntry, MadeWith>;
 
 /** The entry as fields of the record's hash and their values, in turn. */
 export function toFields(entry: FleetEntry, fence: number): (string | number)[] {
-  const fields: Record<string, string | number> = {
+  const { region, port, credentials } = entry;
+  const login = credentials === undefined ? [] : ["credentials", JSON.stringify(credentials)];
+  return [...amendedFields(entry, fence), "region", region, "port", port, "bucket", bucket(entry), ...login];
+}
+
+/** `toFields` without what the instance was made with. */
+export function amendedFields(entry: FleetAmendment, fence: number): (string | number)[] {
+  const fields = {
     namespace: entry.namespace,
     name: entry.name,
     uid: entry.uid,
     incarnation: entry.incarnation,
     provider: entry.provider,
-    region: entry.region,
     zone: entry.zone,
     host: entry.host,
-    port: entry.port,
     egressIP: entry.egressIP,
     labels: JSON.stringify(entry.labels),
     probe: JSON.stringify(entry.probe),
     max: entry.max,
     draining: entry.draining ? "1" : "0",
     fence,
-    bucket: bucketOf(entry),
   };
-  if (entry.credentials !== undefined) fields.credentials = JSON.stringify(entry.credentials);
   return Object.entries(fields).flat();
 }
 

@@ -45,7 +45,7 @@ test("what was written is read back whole", async () => {
 test("nothing registered reads as undefined", async () => {
   expect(await fleet.read(first)).toBeUndefined();
   expect(await fleet.readByName("crawl/p1")).toBeUndefined();
-  expect(await fleet.verdict(first)).toBeUndefined();
+  expect(await fleet.look(first)).toEqual({ registered: false, verdict: undefined });
 });
 
 test("a write with an older fence changes nothing, one with the same fence repeats", async () => {
@@ -72,7 +72,7 @@ test("fields of probes and leases outlive a write, and come back with it", async
 test("a seed gives a verdict only where there is none", async () => {
   await fleet.upsert(fleetEntry({ seed: { ...seed, healthy: false } }), 1);
   await fleet.upsert(fleetEntry({ seed }), 2);
-  expect(await fleet.verdict(first)).toMatchObject({ healthy: false });
+  expect((await fleet.look(first)).verdict).toMatchObject({ healthy: false });
   expect(await free()).toEqual([]);
 });
 
@@ -100,7 +100,7 @@ test("draining, capacity and bucket move a member in and out of the free sets", 
   expect(await free()).toEqual([]);
   const moved = bucket({ namespace: "crawl", provider: "lab", region: "", zone: "z2" });
   expect(await redis.zrange(keys.free(moved), "0", "-1")).toEqual([first]);
-  expect((await redis.smembers(keys.buckets)).toSorted()).toEqual([labBucket, moved]);
+  expect(await redis.hkeys(keys.buckets)).toEqual([moved]);
 });
 
 test("the name belongs to the newest incarnation, also when the retiring one is written later", async () => {
@@ -111,12 +111,57 @@ test("the name belongs to the newest incarnation, also when the retiring one is 
   expect(await fleet.readByName("crawl/p1")).toMatchObject({ incarnation: 1 });
 });
 
-test("a new object of the same name drives out what the old one left", async () => {
+test("of a name only the current incarnation stays: neither an older one nor another object's", async () => {
   await fleet.upsert(fleetEntry({ uid: "uid-0", incarnation: 9, seed }), 1);
-  await fleet.upsert(fleetEntry(), 2);
-  expect(await fleet.read(member("uid-0", 9))).toBeUndefined();
-  expect(await free()).toEqual([]);
-  expect(await fleet.readByName("crawl/p1")).toMatchObject({ uid: "uid-1" });
+  await fleet.upsert(fleetEntry({ seed }), 1);
+  await fleet.upsert(fleetEntry({ incarnation: 2, seed }), 1);
+  await fleet.upsert(fleetEntry({ uid: "uid-9", name: "p2", seed }), 1);
+  expect(await fleet.keepOnly("crawl/p1", second, [], 2)).toBe(2);
+  expect(await free()).toEqual([second, member("uid-9", 1)]);
+  expect(await fleet.readByName("crawl/p1")).toMatchObject({ uid: "uid-1", incarnation: 2 });
+  expect(await fleet.keepOnly("crawl/p1", undefined, [], 3)).toBe(1);
+  expect(await free()).toEqual([member("uid-9", 1)]);
+});
+
+test("what is said to be gone gets a tombstone although it is not registered", async () => {
+  await fleet.keepOnly("crawl/p1", second, [first], 6);
+  expect(await fleet.upsert(fleetEntry(), 5)).toMatchObject({ written: false });
+});
+
+test("an amendment leaves alone what the instance was made with, and the verdict on it", async () => {
+  const credentials = { username: "u", password: "p" };
+  const made = { port: 3128, region: "eu", credentials };
+  await fleet.upsert(fleetEntry({ ...made, seed }), 1);
+  const { port: _port, region: _region, ...rest } = fleetEntry({ labels: { team: "a" }, max: 3 });
+  expect(await fleet.amend(rest, 2)).toMatchObject({ written: true, record: { verdict: { healthy: true } } });
+  expect(await fleet.read(first)).toMatchObject({ ...made, labels: { team: "a" }, max: 3, fence: 2 });
+  const inEurope = bucket({ namespace: "crawl", provider: "lab", region: "eu", zone: "" });
+  expect(await redis.zrange(keys.free(inEurope), "0", "-1")).toEqual([first]);
+  expect(await redis.hgetall(keys.buckets)).toEqual({ [inEurope]: "1" });
+});
+
+test("an amendment registers nothing that is not registered, a tombstone neither", async () => {
+  const { port: _port, region: _region, ...rest } = fleetEntry();
+  expect(await fleet.amend(rest, 1)).toMatchObject({ written: false });
+  await fleet.remove(first, 2);
+  expect(await fleet.amend(rest, 3)).toMatchObject({ written: false });
+  expect(await fleet.look(first)).toEqual({ registered: false, verdict: undefined });
+  expect(await fleet.names()).toEqual(new Set());
+});
+
+test("a bucket is known while it has a member, and no longer", async () => {
+  await fleet.upsert(fleetEntry({ zone: "z1" }), 1);
+  await fleet.upsert(fleetEntry({ uid: "uid-2", name: "p2", zone: "z1" }), 1);
+  await fleet.upsert(fleetEntry({ zone: "z1" }), 2);
+  await fleet.remove(first, 3);
+  await fleet.remove(first, 4);
+  const zoned = bucket({ namespace: "crawl", provider: "lab", region: "", zone: "z1" });
+  expect(await redis.hgetall(keys.buckets)).toEqual({ [zoned]: "1" });
+  await fleet.upsert(fleetEntry({ zone: "z1" }), 5);
+  expect(await redis.hgetall(keys.buckets)).toEqual({ [zoned]: "2" });
+  await fleet.removeByName("crawl/p1", 6);
+  await fleet.removeByName("crawl/p2", 6);
+  expect(await redis.exists(keys.buckets)).toBe(0);
 });
 
 test("a removed instance is in no index, and a late write does not bring it back", async () => {
@@ -126,7 +171,7 @@ test("a removed instance is in no index, and a late write does not bring it back
   expect(await fleet.remove(first, 4)).toBe(false);
   expect(await fleet.remove(first, 6)).toBe(true);
   expect(await fleet.upsert(fleetEntry({ seed }), 5)).toMatchObject({ written: false });
-  expect((await redis.keys("*")).toSorted()).toEqual([keys.buckets, keys.dueProviders, keys.record(first)].toSorted());
+  expect((await redis.keys("*")).toSorted()).toEqual([keys.dueProviders, keys.record(first)].toSorted());
   expect(await redis.hgetall(keys.record(first))).toMatchObject({ deleted: "1", fence: "6", leases: "1" });
   expect(await redis.pttl(keys.record(first))).toBeGreaterThan(590_000);
   expect(await fleet.read(first)).toBeUndefined();

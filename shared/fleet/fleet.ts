@@ -3,7 +3,15 @@ import { keys, type Member } from "#shared/model/keys.ts";
 import type { RegistryRecord } from "#shared/model/registry-record.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import { Script } from "#shared/redis/script.ts";
-import { bucketOf, type FleetEntry, memberOf, seedArguments, toFields, type Verdict } from "./fleet-entry.ts";
+import {
+  amendedFields,
+  type FleetAmendment,
+  type FleetEntry,
+  memberOf,
+  seedArguments,
+  toFields,
+  type Verdict,
+} from "./fleet-entry.ts";
 import {
   censusAnswer,
   type InstanceState,
@@ -43,6 +51,12 @@ export interface ProviderCount {
   leases: number;
 }
 
+/** What came of a write; see `upsert`. */
+interface Written {
+  written: boolean;
+  record: InstanceState;
+}
+
 /**
  * The registry of what can be leased and probed. Each operation is one atomic script and one round trip, unless it says
  * otherwise; time is Redis's own. Errors of the connection reach the caller.
@@ -60,25 +74,40 @@ export class Fleet {
    * Writes what reconcile knows of one instance; fields of probes and leases stay. With a fence older than the one that
    * wrote last nothing happens (`written: false`). `record` is what probes and leases say, read in the same call: with
    * `draining` set, no lease can have been added since.
-   * An address that changed loses its verdict. What an earlier object of the same name left behind is removed, which
-   * takes one more round trip.
+   * An address that changed loses its verdict.
    */
-  async upsert(entry: FleetEntry, fence: number): Promise<{ written: boolean; record: InstanceState }> {
+  async upsert(entry: FleetEntry, fence: number): Promise<Written> {
+    return await this.#upsert(entry, fence, "whole", toFields(entry, fence));
+  }
+
+  /**
+   * `upsert` for an instance of which nobody can tell what it was made with: port, credentials and region stay as they
+   * are registered. Where it is not registered nothing happens.
+   */
+  async amend(entry: FleetAmendment, fence: number): Promise<Written> {
+    return await this.#upsert(entry, fence, "amend", amendedFields(entry, fence));
+  }
+
+  async #upsert(
+    entry: FleetAmendment,
+    fence: number,
+    extent: "whole" | "amend",
+    fields: (string | number)[],
+  ): Promise<Written> {
     const id = memberOf(entry);
     const { probe } = entry;
     const named = keys.membersOfName(`${entry.namespace}/${entry.name}`);
     const ofInstance = [keys.record(id), keys.probe(id)];
-    const indexes = [keys.members, keys.names, named, keys.buckets, keys.free(bucketOf(entry))];
+    const indexes = [keys.members, keys.names, named, keys.buckets];
     const schedule = [keys.due(entry.provider), keys.dueProviders];
     const identity = [id, entry.uid, entry.incarnation, this.#random(), fence];
     const times = [probe.intervalSeconds * 1000, probe.timeoutSeconds * 1000];
     const answer = await upsertScript.run(
       this.#redis,
       [...ofInstance, ...indexes, ...schedule],
-      [...identity, ...times, ...seedArguments(entry.seed), ...toFields(entry, fence)],
+      [...identity, ...times, ...seedArguments(entry.seed), extent, ...fields],
     );
-    const [written, record, strangers] = upsertAnswer.parse(answer);
-    if (strangers.length > 0) await this.#remove(fence, "", strangers);
+    const [written, record] = upsertAnswer.parse(answer);
     return { written: written === 1, record };
   }
 
@@ -87,17 +116,25 @@ export class Fleet {
    * For ten minutes a tombstone keeps writes with an older fence from bringing it back.
    */
   async remove(id: Member, fence: number): Promise<boolean> {
-    return (await this.#remove(fence, "", [id])) === 1;
+    return (await this.#remove(fence, "", "", [id])) === 1;
   }
 
   /** `remove` for all instances of `<namespace>/<name>`: for a Proxy that vanished without our finalizer. */
   async removeByName(key: string, fence: number): Promise<number> {
-    return await this.#remove(fence, key, []);
+    return await this.#remove(fence, key, "", []);
   }
 
-  async #remove(fence: number, name: string, members: Member[]): Promise<number> {
-    const args = [fence, tombstoneMs, name, ...members];
-    return z.number().parse(await removeScript.run(this.#redis, [keys.members, keys.names], args));
+  /**
+   * `remove` for every instance of `<namespace>/<name>` but `stays` (undefined: none stays): what an earlier object of
+   * that name left, incarnations that are not the current one. Those of `gone` get a tombstone even if not registered.
+   */
+  async keepOnly(key: string, stays: Member | undefined, gone: readonly Member[], fence: number): Promise<number> {
+    return await this.#remove(fence, key, stays ?? "", gone);
+  }
+
+  async #remove(fence: number, name: string, stays: string, gone: readonly Member[]): Promise<number> {
+    const args = [fence, tombstoneMs, name, stays, ...gone];
+    return z.number().parse(await removeScript.run(this.#redis, [keys.members, keys.names, keys.buckets], args));
   }
 
   /** Undefined when it is not registered (any more). */
@@ -111,9 +148,10 @@ export class Fleet {
     return id === null ? undefined : await this.read(memberText.parse(id));
   }
 
-  /** What the probes say of one instance; undefined when they have not said yet, or it is not registered. */
-  async verdict(id: Member): Promise<Verdict | undefined> {
-    return stateAnswer.parse(await this.#redis.hmget(keys.record(id), ...stateFields)).verdict;
+  /** Whether one instance is registered, and what the probes say of it; no verdict when they have not said yet. */
+  async look(id: Member): Promise<{ registered: boolean; verdict: Verdict | undefined }> {
+    const [uid, ...state] = await this.#redis.hmget(keys.record(id), "uid", ...stateFields);
+    return { registered: uid !== null, verdict: stateAnswer.parse(state).verdict };
   }
 
   /**

@@ -22,7 +22,7 @@ const bad = { ok: false, latencyMs: 12, reason: "Timeout", message: "It did not 
 
 test("after any sequence of writes, probes, leases and removals the free sets are what the records say", async () => {
   const roll = seededRandom(20_261_201);
-  // A uid never changes its name, but a name may go to another uid: the object was made anew.
+  // A name may go to another uid: the object was made anew. Whoever writes then first drives out what the old one left.
   const nameOf = (uid: string) => (uid === "d" || uid === "e" ? "shared" : uid);
   const pick = <T>(choices: readonly [T, ...T[]]): T => choices[Math.floor(roll() * choices.length)] ?? choices[0];
   let fence = 1;
@@ -43,9 +43,19 @@ test("after any sequence of writes, probes, leases and removals the free sets ar
     const { records } = await fleet.list({});
     return records[Math.floor(roll() * records.length)];
   };
-  const upsert = () => fleet.upsert(randomEntry(), roll() < 0.9 ? (fence += 1) : fence - 3);
+  const upsert = async () => {
+    const entry = randomEntry();
+    if (nameOf(entry.uid) === "shared")
+      await fleet.keepOnly("crawl/shared", member(entry.uid, entry.incarnation), [], (fence += 1));
+    await fleet.upsert(entry, roll() < 0.9 ? (fence += 1) : fence - 3);
+  };
   const remove = () => fleet.remove(member(pick(uids), pick<number>([1, 2])), (fence += 1));
   const removeByName = () => fleet.removeByName(`crawl/${nameOf(pick(uids))}`, (fence += 1));
+  const keepOnly = () => {
+    const uid = pick(uids);
+    return fleet.keepOnly(`crawl/${nameOf(uid)}`, member(uid, pick<number>([1, 2])), [], (fence += 1));
+  };
+  const amend = () => fleet.amend(randomEntry(), (fence += 1));
   const probe = async () => {
     const record = await randomRecord();
     const result = roll() < 0.6 ? good : bad;
@@ -63,7 +73,7 @@ test("after any sequence of writes, probes, leases and removals the free sets ar
     else await redis.zrem(keys.free(record.bucket), id);
   };
   for (let step = 0; step < 1_500; step += 1) {
-    await pick([upsert, upsert, upsert, probe, probe, probe, lease, remove, removeByName])();
+    await pick([upsert, upsert, upsert, amend, probe, probe, probe, lease, remove, removeByName, keepOnly])();
     if (step % 10 === 0) await expectIndexesMatchRecords();
   }
   await expectIndexesMatchRecords();
@@ -87,6 +97,9 @@ async function expectIndexesMatchRecords(): Promise<void> {
     for (let at = 0; at < flat.length; at += 2) actual[flat[at] ?? ""] = Number(flat[at + 1]);
     expect(actual).toEqual(wanted.get(name) ?? {});
   }
+  const perBucket = Map.groupBy(records, (record) => record.bucket);
+  const counts = Object.fromEntries([...perBucket].map(([name, inIt]) => [name, String(inIt.length)]));
+  expect(await redis.hgetall(keys.buckets)).toEqual(counts);
   const members = records.map((record) => member(record.uid, record.incarnation)).toSorted();
   expect((await redis.zrange(keys.due("lab"), "0", "-1")).toSorted()).toEqual(members);
   expect((await redis.hkeys(keys.members)).toSorted()).toEqual(members);

@@ -105,7 +105,7 @@ test("a verdict says since when, why, how fast and from which address", async ()
   await fleet.upsert(fleetEntry({ probe: { ...fleetEntry().probe, healthyThreshold: 1, unhealthyThreshold: 1 } }), 1);
   const due = await take();
   await schedule.recordProbe(due, { ...good, observedIP: "203.0.113.7" });
-  const healthy = await fleet.verdict(first);
+  const { verdict: healthy } = await fleet.look(first);
   expect(healthy).toEqual({
     healthy: true,
     latencyMs: 12,
@@ -116,10 +116,10 @@ test("a verdict says since when, why, how fast and from which address", async ()
   });
   expect(Math.abs((healthy?.at.getTime() ?? 0) - Date.now())).toBeLessThan(60_000);
   await schedule.recordProbe(due, bad);
-  expect(await fleet.verdict(first)).toMatchObject({ healthy: false, latencyMs: 12, reason: "Timeout" });
+  expect((await fleet.look(first)).verdict).toMatchObject({ healthy: false, latencyMs: 12, reason: "Timeout" });
   const refused = { ...bad, reason: "ConnectRefused", message: "Nobody listens." };
   expect(await schedule.recordProbe(due, refused)).toMatchObject({ changed: false });
-  expect(await fleet.verdict(first)).toMatchObject({ healthy: false, reason: "ConnectRefused" });
+  expect((await fleet.look(first)).verdict).toMatchObject({ healthy: false, reason: "ConnectRefused" });
 });
 
 test("another observed address is a change, no address is none", async () => {

@@ -1,14 +1,16 @@
 -- Takes instances out of every index and leaves a tombstone of each, so that a late write with an older token is ignored.
 -- Fields of the lease scripts stay on the tombstone: leases run on to their end.
 --
--- KEYS  1 members  2 names
--- ARGV  1 fence  2 time that a tombstone stays, ms  3 `<namespace>/<name>` whose every member goes, or ''  4.. members
+-- KEYS  1 members  2 names  3 buckets
+-- ARGV  1 fence                              4 the member that stays, or ''
+--       2 time that a tombstone stays, ms    5.. members that go
+--       3 `<namespace>/<name>` whose other members go, too, or ''
 -- Derived keys, per member: its record and probe counters; from its record: free set, due set; from its name: the set of
 -- the name's members.
 -- Returns how many were removed; those with a newer fence stay
 
-local members, names = KEYS[1], KEYS[2]
-local fence, tombstone, name = ARGV[1], ARGV[2], ARGV[3]
+local members, names, buckets = KEYS[1], KEYS[2], KEYS[3]
+local fence, tombstone, name, stays = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local function successor(named)
   local best, newest = nil, -1
@@ -21,9 +23,10 @@ local function successor(named)
   return best
 end
 
-local function forget(member)
+local function forget(member, bucket)
   local owner = redis.call('HGET', members, member)
   if not owner then return end
+  if bucket and redis.call('HINCRBY', buckets, bucket, -1) <= 0 then redis.call('HDEL', buckets, bucket) end
   local named = '{ep}:named:' .. owner
   redis.call('HDEL', members, member)
   redis.call('SREM', named, member)
@@ -43,7 +46,7 @@ local function remove(member)
   if before[1] and tonumber(before[1]) > tonumber(fence) then return 0 end
   if before[2] then redis.call('ZREM', '{ep}:free:' .. before[2], member) end
   if before[3] then redis.call('ZREM', '{ep}:due:' .. before[3], member) end
-  forget(member)
+  forget(member, before[2])
   redis.call('DEL', record, '{ep}:probe:' .. member)
   redis.call('HSET', record, 'fence', fence, 'deleted', '1')
   if before[4] then
@@ -54,12 +57,12 @@ local function remove(member)
 end
 
 local removed = 0
-for i = 4, #ARGV do
+for i = 5, #ARGV do
   removed = removed + remove(ARGV[i])
 end
 if name ~= '' then
   for _, member in ipairs(redis.call('SMEMBERS', '{ep}:named:' .. name)) do
-    removed = removed + remove(member)
+    if member ~= stays then removed = removed + remove(member) end
   end
 end
 return removed

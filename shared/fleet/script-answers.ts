@@ -41,7 +41,7 @@ export const stateAnswer = z
     return { verdict: healthy === null ? undefined : verdict, leases: Number(leases ?? 0) };
   });
 
-export const upsertAnswer = z.tuple([z.number(), stateAnswer, z.array(memberText)]);
+export const upsertAnswer = z.tuple([z.number(), stateAnswer]);
 
 export const recordProbeAnswer = z.tuple([z.number(), z.number(), maybe]);
 

@@ -1,19 +1,20 @@
 -- Writes what reconcile knows of one instance and puts it into every index; leaves the fields of probes and leases.
 --
--- KEYS  1 record          5 members of the name   8 due set of the provider
---       2 probe counters  6 buckets               9 providers with a due set
---       3 members         7 free set of the bucket
---       4 names
+-- KEYS  1 record          4 names                 7 due set of the provider
+--       2 probe counters  5 members of the name   8 providers with a due set
+--       3 members         6 buckets
 -- ARGV  1 member          5 fence                 9 latency of the seed ('' unknown)
 --       2 uid             6 interval, ms         10 observed IP of the seed ('' unknown)
 --       3 incarnation     7 timeout, ms          11 message of the seed
 --       4 random, [0,1)   8 seed '', '0' or '1'  12 time of the seed, ms
---                                                13.. fields of the record and their values, in turn
--- Derived keys, from what the record said before: the free set of its old bucket, the due set of its old provider.
--- Returns { written 0|1, state, members of the name that belong to another uid }
+--                                                13 'whole', or 'amend': only a record that is there is written, and
+--                                                   it keeps its port, credentials, region and bucket
+--                                                14.. fields of the record and their values, in turn
+-- Derived keys: the free sets of its bucket and of the one before, the due set of the provider before.
+-- Returns { written 0|1, state }
 --   state: { healthy, latencyMs, observedIP, verdictReason, verdictMessage, verdictAt, leases }, missing ones nil
 
-local record, probe, members, names, named, buckets, free, due, providers = unpack(KEYS)
+local record, probe, members, names, named, buckets, due, providers = unpack(KEYS)
 local member, uid, incarnation = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local random, fence, interval, timeout = tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 
@@ -22,13 +23,14 @@ local function state()
     'verdictAt', 'leases')
 end
 
+local amend = ARGV[13] == 'amend'
 local before = redis.call('HMGET', record, 'fence', 'deleted', 'bucket', 'provider', 'host', 'port')
-if before[1] and tonumber(before[1]) > tonumber(fence) then
-  return { 0, state(), {} }
+if before[1] and tonumber(before[1]) > tonumber(fence) or amend and not before[6] then
+  return { 0, state() }
 end
 
-local new = {}
-for i = 13, #ARGV, 2 do
+local new = { port = before[6], bucket = before[3] }
+for i = 14, #ARGV, 2 do
   new[ARGV[i]] = ARGV[i + 1]
 end
 local name = new.namespace .. '/' .. new.name
@@ -37,8 +39,9 @@ if before[2] then
   redis.call('PERSIST', record)
 end
 -- Fields that are only sometimes there; the rest is written over.
-redis.call('HDEL', record, 'deleted', 'credentials')
-redis.call('HSET', record, unpack(ARGV, 13))
+redis.call('HDEL', record, 'deleted')
+if not amend then redis.call('HDEL', record, 'credentials') end
+redis.call('HSET', record, unpack(ARGV, 14))
 
 -- What was found out about another address says nothing of this one.
 local moved = before[5] and (before[5] ~= new.host or before[6] ~= new.port)
@@ -51,9 +54,9 @@ elseif ARGV[8] ~= '' and redis.call('HSETNX', record, 'healthy', ARGV[8]) == 1 t
   if ARGV[10] ~= '' then redis.call('HSET', record, 'observedIP', ARGV[10]) end
 end
 
-redis.call('HSET', members, member, name)
+local isNew = redis.call('HSET', members, member, name) == 1
 redis.call('SADD', named, member)
-redis.call('SADD', buckets, new.bucket)
+if isNew or before[3] ~= new.bucket then redis.call('HINCRBY', buckets, new.bucket, 1) end
 -- A retiring incarnation is written after its successor, too: the name stays with the newest.
 local owner = redis.call('HGET', names, name)
 local ownerUid, ownerIncarnation = string.match(owner or '', '^(.*):(%d+)$')
@@ -63,7 +66,9 @@ end
 
 if before[3] and before[3] ~= new.bucket then
   redis.call('ZREM', '{ep}:free:' .. before[3], member)
+  if redis.call('HINCRBY', buckets, before[3], -1) <= 0 then redis.call('HDEL', buckets, before[3]) end
 end
+local free = '{ep}:free:' .. new.bucket
 local grant = redis.call('HMGET', record, 'healthy', 'draining', 'leases', 'max', 'rank')
 if grant[1] == '1' and grant[2] == '0' and tonumber(grant[3] or 0) < tonumber(grant[4]) then
   redis.call('ZADD', free, grant[5] or '0', member)
@@ -85,11 +90,4 @@ if moved or not planned or tonumber(planned) > latest then
   redis.call('ZADD', due, now + math.floor(spread * random), member)
 end
 redis.call('SADD', providers, new.provider)
-
-local strangers = {}
-for _, other in ipairs(redis.call('SMEMBERS', named)) do
-  if string.match(other, '^(.*):%d+$') ~= uid then
-    strangers[#strangers + 1] = other
-  end
-end
-return { 1, state(), strangers }
+return { 1, state() }

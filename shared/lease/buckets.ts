@@ -1,13 +1,13 @@
-import { keys } from "#shared/model/keys.ts";
+import { keys, parseBucket } from "#shared/model/keys.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
-import { matchesPlace, parseBucket, type Selector } from "./selector.ts";
+import { matchesPlace, type Selector } from "./selector.ts";
 
 /** How long the known list is used unasked. A miss always asks again, so a new bucket is never overlooked. */
 const freshMs = 1_000;
 
 /**
  * The names of all buckets, kept in memory so that a grant needs no second round trip for them.
- * Buckets are few (namespaces x providers x zones) and their set only grows.
+ * Buckets are few: namespaces x providers x zones.
  */
 export class Buckets {
   readonly #redis: RedisClient;
@@ -28,7 +28,7 @@ export class Buckets {
   ): Promise<string[]> {
     if (options.fresh || this.#monotonicMs() - this.#readAt > freshMs) {
       const readAt = this.#monotonicMs();
-      this.#names = await this.#redis.smembers(keys.buckets);
+      this.#names = await this.#redis.hkeys(keys.buckets);
       this.#readAt = readAt;
     }
     return this.#names.filter((name) => matchesPlace(parseBucket(name), selector, namespaces));

@@ -35,9 +35,3 @@ export function matchesPlace(
 export function matchesLabels(labels: Record<string, string>, wanted: Record<string, string> = {}): boolean {
   return Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
 }
-
-/** Takes the name of a bucket apart: see `bucket` in shared/model/keys.ts. */
-export function parseBucket(name: string): Selectable {
-  const [namespace = "", provider = "", region = "", zone = ""] = name.split("|");
-  return { namespace, provider, region, zone };
-}

@@ -26,7 +26,7 @@ export const keys = {
   names: "{ep}:names",
   /** Set, one per `<namespace>/<name>`: all its members, retiring ones too. */
   membersOfName: (key: string) => `{ep}:named:${key}`,
-  /** Set of the buckets that ever had a member: see `bucket`. */
+  /** Hash: bucket -> how many members it has, of those that have any. See `bucket`. */
   buckets: "{ep}:buckets",
   /**
    * Sorted set of the members of one bucket that can take a lease now (healthy, not draining, leases < max), by `rank`.
@@ -64,7 +64,19 @@ export function jobKey(fn: string, key: string): string {
   return `{ep:job:${fn}:${key}}`;
 }
 
-/** Instances that are alike for a selector share a bucket. No part may hold a `|`. */
-export function bucket(parts: { namespace: string; provider: string; region: string; zone: string }): string {
-  return [parts.namespace, parts.provider, parts.region, parts.zone].join("|");
+export interface BucketParts {
+  namespace: string;
+  provider: string;
+  region: string;
+  zone: string;
+}
+
+/** Instances that are alike for a selector share a bucket. Regions and zones are a user's words: any character may come. */
+export function bucket({ namespace, provider, region, zone }: BucketParts): string {
+  return [namespace, provider, region, zone].map(encodeURIComponent).join("|");
+}
+
+export function parseBucket(name: string): BucketParts {
+  const [namespace = "", provider = "", region = "", zone = ""] = name.split("|").map(decodeURIComponent);
+  return { namespace, provider, region, zone };
 }
