@@ -14,7 +14,7 @@ function setUp(overrides: Partial<GatherDeps> = {}) {
   const lab = new MemoryProvider({ name: "lab" });
   const deps: GatherDeps = {
     secrets: { read: () => Promise.resolve(undefined) },
-    fleet: { verdict: () => Promise.resolve(undefined) },
+    fleet: { look: () => Promise.resolve({ registered: false, verdict: undefined }) },
     installation: { id: "inst234567", hashKey: Buffer.from("key") },
     now: () => now,
     ...overrides,
@@ -27,7 +27,7 @@ const created = makeProxy({ status: { instance: makeInstance({ providerID }) } }
 const settled = makeProxy({ status: { ...readyStatus(), instance: makeInstance({ providerID }) } });
 
 test("a settled instance is not read: its provider is asked nothing", async () => {
-  const { lab, look } = setUp({ fleet: { verdict: () => Promise.resolve(verdict) } });
+  const { lab, look } = setUp({ fleet: { look: () => Promise.resolve({ registered: true, verdict }) } });
   expect((await look(settled)).situation).toMatchObject({ view: { kind: "unread" }, verdict });
   expect(lab.calls).toEqual([]);
 });
@@ -39,7 +39,9 @@ test("an emptied Redis is made up for by what the status remembers", async () =>
 });
 
 test("an instance that fails its probes is read", async () => {
-  const { lab, look } = setUp({ fleet: { verdict: () => Promise.resolve({ ...verdict, healthy: false }) } });
+  const { lab, look } = setUp({
+    fleet: { look: () => Promise.resolve({ registered: true, verdict: { ...verdict, healthy: false } }) },
+  });
   lab.addForeign("vm-1");
   expect((await look(settled)).situation.view).toMatchObject({ kind: "seen", state: "Running" });
 });
@@ -71,12 +73,21 @@ test("a missing Secret is gathered as a failure, and there are no values", async
   expect(values).toBeUndefined();
 });
 
-test("a deletion reads no Secret: one that is refused must not hold it back", async () => {
+test("a Secret that may not be read is gathered as a failure, one that cannot be read just now is thrown", async () => {
+  const login = makeProxy({ spec: { auth: { secretRef: { name: "login" } } } });
   const refused = new Failure({ class: "Permanent", code: "Forbidden", message: "no" });
-  const { look } = setUp({ secrets: { read: () => Promise.reject(refused) } });
+  const forbidden = await setUp({ secrets: { read: () => Promise.reject(refused) } }).look(login);
+  expect([forbidden.situation.wanted, forbidden.values]).toEqual([{ failure: refused }, undefined]);
+  const away = new Failure({ class: "Transient", code: "Unavailable", message: "away" });
+  await expect(setUp({ secrets: { read: () => Promise.reject(away) } }).look(login)).rejects.toBe(away);
+});
+
+test("a deletion reads no Secret: one that cannot be read must not hold it back", async () => {
+  const away = new Failure({ class: "Transient", code: "Unavailable", message: "away" });
+  const { look } = setUp({ secrets: { read: () => Promise.reject(away) } });
   const auth = { secretRef: { name: "login" } };
   const status = { instance: makeInstance({ providerID }) };
-  await expect(look(makeProxy({ spec: { auth }, status }))).rejects.toThrow(refused);
+  await expect(look(makeProxy({ spec: { auth }, status }))).rejects.toBe(away);
   const metadata = { deletionTimestamp: "2026-12-01T00:59:00Z" };
   expect((await look(makeProxy({ metadata, spec: { auth }, status }))).situation.view).toEqual({ kind: "unread" });
 });

@@ -17,7 +17,7 @@ import { readSecretValues, type SecretValues } from "./secret-values.ts";
 
 export interface GatherDeps {
   secrets: Pick<SecretReader, "read">;
-  fleet: Pick<Fleet, "verdict">;
+  fleet: Pick<Fleet, "look">;
   installation: { id: string; hashKey: Uint8Array };
   now: () => Date;
 }
@@ -38,7 +38,7 @@ export async function gather(
   // A deletion needs no Secret: one that cannot be read must not hold it back.
   const isDeleting = proxy.metadata.deletionTimestamp !== undefined;
   const values = isDeleting ? noValues : await readSecretValues(proxy, deps.secrets, call);
-  const verdict = await readVerdict(proxy, deps.fleet);
+  const { registered, verdict } = await readRegistry(proxy, deps.fleet);
   const view = await readInstance(proxy, provider, verdict, call);
   const situation: Situation = {
     proxy,
@@ -49,6 +49,7 @@ export async function gather(
     place: provider && placeOf(proxy, provider),
     view,
     verdict,
+    registered,
   };
   return { situation, values: "failure" in values ? undefined : values };
 }
@@ -68,9 +69,13 @@ function placeOf({ spec }: Proxy, provider: Provider): NonNullable<Situation["pl
 }
 
 /** Redis knows best; where it was emptied, the status remembers. */
-async function readVerdict({ metadata, status }: Proxy, fleet: GatherDeps["fleet"]): Promise<Verdict | undefined> {
-  if (status.instance === undefined) return undefined;
-  return (await fleet.verdict(member(metadata.uid, status.instance.incarnation))) ?? rememberedVerdict(status);
+async function readRegistry(
+  { metadata, status }: Proxy,
+  fleet: GatherDeps["fleet"],
+): Promise<Pick<Situation, "registered" | "verdict">> {
+  if (status.instance === undefined) return { registered: false, verdict: undefined };
+  const { registered, verdict } = await fleet.look(member(metadata.uid, status.instance.incarnation));
+  return { registered, verdict: verdict ?? rememberedVerdict(status) };
 }
 
 async function readInstance(

@@ -8,7 +8,7 @@ import type { Proxy } from "#shared/model/proxy.ts";
 import type { ProxyStatus } from "#shared/model/proxy-status.ts";
 import { MemoryProvider } from "#test/fakes/memory-provider.ts";
 import { makeInstance, makeProxy } from "#test/fixtures/proxy.ts";
-import { now } from "#test/fixtures/situation.ts";
+import { now, readyStatus } from "#test/fixtures/situation.ts";
 import { type ReconcileDeps, reconcile } from "./reconcile.ts";
 
 const hashKey = Buffer.from("key");
@@ -31,9 +31,10 @@ function setUp(reads: (Proxy | undefined)[], overrides: Partial<ReconcileDeps> =
       },
     },
     fleet: {
-      verdict: () => Promise.resolve(undefined),
+      look: () => Promise.resolve({ registered: false, verdict: undefined }),
       upsert: () => Promise.resolve({ written: true, record: { verdict: undefined, leases: 0 } }),
-      remove: () => Promise.resolve(true),
+      amend: () => Promise.resolve({ written: false, record: { verdict: undefined, leases: 0 } }),
+      keepOnly: () => Promise.resolve(0),
       removeByName: (key) => Promise.resolve(told.push(`unregistered ${key}`)),
     },
     events: { record: ({ reason }) => void told.push(reason) },
@@ -108,6 +109,30 @@ test("a missing Secret is looked for steadily, without backoff", async () => {
   const { written, run } = setUp([makeProxy({ spec: { auth: { secretRef: { name: "login" } } } })]);
   expect(await run()).toEqual({ requeueAfterMs: 5_000 });
   expect(JSON.stringify(written)).toContain("Secret crawl/login does not exist.");
+});
+
+const withLogin = { auth: { secretRef: { name: "login" } } };
+const running = { status: { ...readyStatus(), instance: makeInstance({ providerID: "memory/zone-a/vm-1" }) } };
+
+test("a Secret that is missing for an instance that runs is looked for steadily, and said", async () => {
+  const { written, run } = setUp([makeProxy({ spec: withLogin, ...running })]);
+  expect(await run()).toEqual({ requeueAfterMs: 5_000 });
+  expect(written[0]?.conditions).toContainEqual(
+    expect.objectContaining({ type: "Reconciling", message: "Secret crawl/login does not exist." }),
+  );
+});
+
+test("a Secret that may not be read does not keep an instance that starts from being read", async () => {
+  const refused = new Failure({ class: "Permanent", code: "Forbidden", message: "no" });
+  const secrets = { read: () => Promise.reject(refused) };
+  const starting = makeProxy({
+    spec: withLogin,
+    status: { instance: makeInstance({ providerID: "memory/zone-a/vm-1" }) },
+  });
+  const { lab, run } = setUp([starting], { secrets });
+  lab.addForeign("vm-1");
+  expect(await run()).toEqual({ requeueAfterMs: expect.any(Number) });
+  await expect(setUp([makeProxy({ spec: withLogin, ...running })], { secrets }).run()).rejects.toBe(refused);
 });
 
 test("a create that is refused for good is Permanent, a delete never: it is retried like any failure", async () => {

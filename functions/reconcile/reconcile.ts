@@ -22,7 +22,7 @@ import { secretMissing } from "./secret-values.ts";
 
 export interface ReconcileDeps extends GatherDeps {
   proxies: Pick<ProxyClient, "get" | "addFinalizer" | "removeFinalizer" | "patchStatus">;
-  fleet: Pick<Fleet, "verdict" | "upsert" | "remove" | "removeByName">;
+  fleet: Pick<Fleet, "look" | "upsert" | "amend" | "keepOnly" | "removeByName">;
   events: Pick<EventRecorder, "record">;
   /** The live provider of a name; undefined when it is not configured. */
   provider: (name: string) => Provider | undefined;
@@ -51,7 +51,7 @@ export async function reconcile(run: JobRun, deps: ReconcileDeps): Promise<{ req
   if (await handedOver(run, proxy.spec.provider, provider !== undefined, deps)) return {};
   const { situation, values } = await gather(proxy, provider, deps, call);
   const effects = planReconcile(situation);
-  await register(situation, effects, values, deps.fleet, run.fence.token);
+  await register(situation, effects, values, deps.fleet, run.fence);
   const { id: installation } = deps.installation;
   const confirm = (): Promise<void> => confirmRead(proxy, readAt, deps, run);
   const context = {
@@ -65,11 +65,24 @@ export async function reconcile(run: JobRun, deps: ReconcileDeps): Promise<{ req
   };
   const outcome = await act(proxy, effects, context);
   await report(situation, outcome, deps, run.signal);
+  return nextRun(situation, outcome, provider?.pendingPollMs, deps);
+}
+
+/** When to run again. Throws the failure that the queue has to retry. */
+function nextRun(
+  situation: Situation,
+  outcome: Outcome,
+  providerPollMs: number | undefined,
+  { pendingPollMs }: ReconcileDeps,
+): { requeueAfterMs?: number } {
+  const after = nextRunMs(situation, outcome, providerPollMs ?? pendingPollMs);
   const failure = failureOf(situation, outcome);
   // Nobody tells of a Secret that is made: look for it steadily rather than back off.
-  if (failure?.code === secretMissing) return { requeueAfterMs: deps.pendingPollMs };
-  if (failure !== undefined && outcome.done === undefined) throw toRetry(proxy, failure);
-  const after = nextRunMs(situation, outcome, provider?.pendingPollMs ?? deps.pendingPollMs);
+  if (failure?.code === secretMissing) return { requeueAfterMs: Math.min(after ?? pendingPollMs, pendingPollMs) };
+  const isOfProvider = outcome.failed.length > 0 || situation.view.kind === "unknown";
+  // What cannot be resolved for a successor must not keep the instance that is there from being read.
+  const isRetried = failure !== undefined && outcome.done === undefined && (isOfProvider || after === undefined);
+  if (isRetried) throw toRetry(situation.proxy, failure);
   return after === undefined ? {} : { requeueAfterMs: after };
 }
 

@@ -1,6 +1,6 @@
 import type { ClusterCall } from "#shared/cluster/deadline.ts";
 import type { SecretReader } from "#shared/cluster/secrets.ts";
-import { Failure } from "#shared/errors/failure.ts";
+import { Failure, toFailure } from "#shared/errors/failure.ts";
 import type { Proxy } from "#shared/model/proxy.ts";
 import type { Credentials } from "#shared/model/registry-record.ts";
 
@@ -11,8 +11,8 @@ export interface SecretValues {
 }
 
 /**
- * Reads the Secrets that a Proxy names. A Secret or key that is missing is returned as a failure, since an instance
- * that runs does not need it; a read that failed is thrown.
+ * Reads the Secrets that a Proxy names. One that is missing or may not be read is returned as a failure, since an
+ * instance that runs does not need it; a read that may well work the next time is thrown.
  */
 export async function readSecretValues(
   proxy: Proxy,
@@ -34,7 +34,8 @@ export async function readSecretValues(
           : Buffer.from(cloudInit.inline),
     };
   } catch (error) {
-    if (error instanceof Failure && error.code === secretMissing) return { failure: error };
+    const failure = toFailure(error);
+    if (failure.code === secretMissing || failure.class === "Permanent") return { failure };
     throw error;
   }
 }

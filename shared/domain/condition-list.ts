@@ -34,7 +34,8 @@ export function conditionList(
   });
 }
 
-/** At most `messageLimit` characters, the last one an ellipsis when something was cut off. */
+/** One line of at most `messageLimit` characters, the last one an ellipsis when something was cut off. */
 export function cut(message: string): string {
-  return message.length <= messageLimit ? message : `${message.slice(0, messageLimit - 1)}…`;
+  const line = message.replace(/\s*\n\s*/g, " ").trim();
+  return line.length <= messageLimit ? line : `${line.slice(0, messageLimit - 1)}…`;
 }

@@ -3,7 +3,8 @@ import type { ConditionReason } from "#shared/model/condition.ts";
 import type { InstanceRecord } from "#shared/model/proxy-status.ts";
 import type { Said, Sayings } from "./condition-list.ts";
 import type { Outcome } from "./outcome.ts";
-import { type InstanceView, isProvisioned, type Situation } from "./situation.ts";
+import { reasonForNewIncarnation } from "./plan-reconcile.ts";
+import { type InstanceView, isAsWanted, isProvisioned, type Situation } from "./situation.ts";
 
 /** The incarnations that are left after the run. */
 export interface InstancesAfter {
@@ -16,26 +17,33 @@ export function describeConditions(situation: Situation, outcome: Outcome, after
   const failure = failureOf(situation, outcome);
   const provisioned = describeProvisioned(situation, outcome, failure, after);
   const healthy = describeHealthy(situation, provisioned);
-  const busy = describeProgress(situation, provisioned, failure, after.retiring);
-  return { Provisioned: provisioned, Healthy: healthy, Ready: describeReady(situation, provisioned, healthy), ...busy };
+  const busy = describeProgress(situation, provisioned, failure, after);
+  const ready = describeReady(situation, provisioned, healthy, failure);
+  return { Provisioned: provisioned, Healthy: healthy, Ready: ready, ...busy };
 }
 
 /**
  * The failure of a run, which the user should hear of and the queue should retry: of the effects, else of the read,
  * else of what could not be resolved.
  */
-export function failureOf(
-  { proxy, view, wanted, place, configured }: Situation,
-  outcome: Outcome,
-): Failure | undefined {
+export function failureOf(situation: Situation, outcome: Outcome): Failure | undefined {
+  const { proxy, view, configured } = situation;
   const [failed] = outcome.failed;
   if (failed !== undefined) return failed.failure;
   if (view.kind === "unknown") return view.failure;
-  const needsCreate =
-    configured && proxy.metadata.deletionTimestamp === undefined && proxy.status.instance?.providerID === undefined;
-  if (!needsCreate) return undefined;
+  if (proxy.metadata.deletionTimestamp !== undefined) return undefined;
+  // Without a provider and without an instance there is nothing that a Secret or a place would be for.
+  if (!configured && proxy.status.instance === undefined) return undefined;
+  return unresolved(situation);
+}
+
+/** Why what is wanted cannot be made, where it has to be made; of a Secret also what it hides of a running instance. */
+function unresolved(situation: Situation): Failure | undefined {
+  const { proxy, wanted, place } = situation;
   if ("failure" in wanted) return wanted.failure;
-  return place !== undefined && "failure" in place ? place.failure : undefined;
+  const isToBeMade =
+    proxy.status.instance?.providerID === undefined || reasonForNewIncarnation(situation) !== undefined;
+  return isToBeMade && place !== undefined && "failure" in place ? place.failure : undefined;
 }
 
 /** One sentence for all of the way to a running instance: seeing it start is no reason to write the status. */
@@ -111,12 +119,26 @@ function describeHealthy({ verdict }: Situation, provisioned: Said): Said {
   };
 }
 
-function describeReady({ proxy }: Situation, provisioned: Said, healthy: Said): Said {
+function describeReady(situation: Situation, provisioned: Said, healthy: Said, failure: Failure | undefined): Said {
+  const { proxy } = situation;
   if (proxy.metadata.deletionTimestamp !== undefined)
     return { status: "False", reason: "Deleting", message: "The Proxy is being deleted." };
   if (provisioned.status !== "True") return { ...provisioned, status: "False" };
   if (healthy.status !== "True") return { ...healthy, status: "False" };
+  if (!isLeasable(situation)) return describeHidden(situation, failure);
   return { status: "True", reason: "Ready", message: "The proxy runs and passes its probes." };
+}
+
+/** Registered, or to be registered in this very run. */
+function isLeasable(situation: Situation): boolean {
+  return situation.registered || isAsWanted(situation) === true;
+}
+
+/** It runs, but Redis was emptied, and nobody can tell any more with which port and credentials it was made. */
+function describeHidden({ configured }: Situation, failure: Failure | undefined): Said {
+  const reason = failure === undefined ? (configured ? "Creating" : "ProviderNotConfigured") : reasonOf(failure);
+  const cause = failure?.message ?? "The spec has changed since the instance was made.";
+  return { status: "False", reason, message: `It cannot be leased: ${cause}` };
 }
 
 /** Reconciling or Stalled, never both, neither at rest: what kstatus, Flux and Argo CD read. */
@@ -124,10 +146,11 @@ function describeProgress(
   situation: Situation,
   provisioned: Said,
   failure: Failure | undefined,
-  retiring: InstanceRecord[],
+  after: InstancesAfter,
 ): Sayings {
   const { proxy, configured } = situation;
-  if (proxy.metadata.deletionTimestamp !== undefined) return describeDeletion(situation, failure);
+  const { retiring } = after;
+  if (proxy.metadata.deletionTimestamp !== undefined) return describeDeletion(situation, failure, after);
   if (failure?.class === "Permanent") {
     const reason = failure.code === "NameConflict" ? "NameConflict" : "PermanentError";
     return { Stalled: { status: "True", reason, message: failure.message } };
@@ -143,9 +166,13 @@ function reconciling(reason: ConditionReason, message: string): Sayings {
   return { Reconciling: { status: "True", reason, message } };
 }
 
-function describeDeletion({ proxy, configured }: Situation, failure: Failure | undefined): Sayings {
+function describeDeletion(
+  { proxy, configured }: Situation,
+  failure: Failure | undefined,
+  { instance, retiring }: InstancesAfter,
+): Sayings {
   const { provider } = proxy.spec;
-  if (!configured && proxy.status.instance !== undefined) {
+  if (!configured && (instance !== undefined || retiring.length > 0)) {
     const message = `Provider "${provider}" is not in the providers file, so its instance cannot be deleted: add it there again.`;
     return { Stalled: { status: "True", reason: "DeletionBlocked", message } };
   }

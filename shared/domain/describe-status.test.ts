@@ -186,3 +186,59 @@ describe("writes", () => {
     expect(after.conditions?.[0]?.message).toMatch(/x…$/);
   });
 });
+
+describe("an instance that is not what the spec says", () => {
+  const moved = makeProxy({ spec: { port: 8080 }, status: readyStatus() });
+  const changed = { proxy: moved, view: { kind: "unread" }, verdict, wanted: { specHash: "hash-2" } } as const;
+  const secretMissing = new Failure({ class: "Transient", code: "SecretMissing", message: "Secret crawl/x is gone." });
+
+  test("keeps the port that it listens on, and stays Ready, while no successor can be made", () => {
+    for (const overrides of [
+      { ...changed, configured: false, place: undefined },
+      { ...changed, place: { failure: failure("Permanent", "NoSuchZone") } },
+      { ...changed, wanted: { failure: secretMissing } },
+    ]) {
+      const after = status(overrides);
+      expect(after).toMatchObject({ phase: "Ready", endpoint: { host: "10.0.0.7", port: 3128 } });
+      expect(brief(after)).toContain("Ready=True/Ready");
+    }
+  });
+
+  test("says why its successor cannot be made", () => {
+    const stalled = status({ ...changed, place: { failure: failure("Permanent", "NoSuchZone") } });
+    expect(brief(stalled)).toContain("Stalled=True/PermanentError");
+    expect(brief(status({ ...changed, wanted: { failure: secretMissing } }))).toContain(
+      "Reconciling=True/WaitingForRetry",
+    );
+  });
+
+  test("has no endpoint where its port was never told", () => {
+    const proxy = makeProxy({ spec: { port: 8080 }, status: { instance: makeInstance() } });
+    const view = { kind: "seen", state: "Running", ip: "10.0.0.7", createdAt } as const;
+    const unresolved = { place: { failure: failure("Permanent") }, wanted: { specHash: "hash-2" } };
+    expect(status({ proxy, view, ...unresolved }).endpoint).toBeUndefined();
+    expect(status({ proxy, view, wanted: { failure: secretMissing } }).endpoint?.port).toBe(8080);
+  });
+
+  test("is not Ready where an emptied Redis has forgotten what it was made with", () => {
+    const missing = status({ ...changed, registered: false, wanted: { failure: secretMissing } });
+    expect(missing.conditions?.[0]).toMatchObject({ status: "False", reason: "TransientError" });
+    expect(missing.conditions?.[0]?.message).toContain("Secret crawl/x is gone.");
+    const unknown = status({ ...changed, registered: false, configured: false, place: undefined });
+    expect(unknown.conditions?.[0]).toMatchObject({ status: "False", reason: "ProviderNotConfigured" });
+    expect(brief(status({ ...changed, registered: false, wanted: { specHash: "hash-1" } }))[0]).toBe(
+      "Ready=True/Ready",
+    );
+  });
+});
+
+test("a deletion is blocked by an unconfigured provider also when only an old incarnation is left", () => {
+  const proxy = deleted(makeProxy({ status: { retiring: [makeInstance()] } }));
+  expect(brief(status({ proxy, configured: false, place: undefined }))).toContain("Stalled=True/DeletionBlocked");
+});
+
+test("a message is one line, whatever a backend said", () => {
+  const view = { kind: "seen", state: "Provisioning", createdAt, message: "squid died:\n  FATAL: no port\n" } as const;
+  const after = status({ proxy: makeProxy({ status: { instance: makeInstance() } }), view });
+  expect(after.conditions?.[0]?.message).toBe("squid died: FATAL: no port");
+});

@@ -2,7 +2,7 @@ import type { InstanceRecord, Phase, ProxyStatus } from "#shared/model/proxy-sta
 import { conditionList, cut, type Sayings } from "./condition-list.ts";
 import { describeConditions, type InstancesAfter } from "./describe-conditions.ts";
 import type { Outcome } from "./outcome.ts";
-import type { Situation } from "./situation.ts";
+import { isAsWanted, type Situation } from "./situation.ts";
 
 /** The whole status after a run: what was there, what was seen, and what was done about it. */
 export function describeStatus(situation: Situation, outcome: Outcome): ProxyStatus {
@@ -12,6 +12,7 @@ export function describeStatus(situation: Situation, outcome: Outcome): ProxySta
   const sayings = describeConditions(situation, outcome, after);
   const running = sayings.Provisioned?.status === "True";
   const host = situation.view.kind === "seen" ? situation.view.ip : proxy.status.endpoint?.host;
+  const port = portOf(situation);
   const egressIP = situation.verdict?.observedIP;
   return {
     observedGeneration: proxy.metadata.generation,
@@ -19,10 +20,19 @@ export function describeStatus(situation: Situation, outcome: Outcome): ProxySta
     conditions: conditionList(proxy.status.conditions ?? [], sayings, proxy.metadata.generation, now),
     ...(instance === undefined ? {} : { instance }),
     ...(retiring.length === 0 ? {} : { retiring }),
-    ...(running && host !== undefined ? { endpoint: { host, port: proxy.spec.port } } : {}),
+    ...(running && host !== undefined && port !== undefined ? { endpoint: { host, port } } : {}),
     ...(running && egressIP !== undefined ? { egressIP } : {}),
     ...(running ? describeHealth(situation) : {}),
   };
+}
+
+/** The port that the instance listens on, which may be another one than the spec has by now. Undefined: not known. */
+function portOf(situation: Situation): number | undefined {
+  const { spec, status } = situation.proxy;
+  const asWanted = isAsWanted(situation);
+  if (asWanted === true) return spec.port;
+  // A Secret that is missing says nothing of the port; one that was told before is known best.
+  return status.endpoint?.port ?? (asWanted === false ? undefined : spec.port);
 }
 
 function instancesAfter({ proxy, view }: Situation, { done }: Outcome): InstancesAfter {
@@ -48,8 +58,9 @@ function instancesAfter({ proxy, view }: Situation, { done }: Outcome): Instance
 
 function phaseOf({ proxy }: Situation, sayings: Sayings, instance: InstanceRecord | undefined): Phase {
   if (proxy.metadata.deletionTimestamp !== undefined) return "Deleting";
-  if (sayings.Stalled !== undefined) return "Failed";
+  // What cannot be changed right now takes nothing away from what runs.
   if (sayings.Ready?.status === "True") return "Ready";
+  if (sayings.Stalled !== undefined) return "Failed";
   if (sayings.Provisioned?.status === "True") return "Unhealthy";
   return instance?.providerID === undefined ? "Pending" : "Provisioning";
 }

@@ -2,6 +2,9 @@ import type { Outcome } from "./outcome.ts";
 import { waitBeforeReplaceMs } from "./plan-reconcile.ts";
 import { isProvisioned, type Situation } from "./situation.ts";
 
+/** An instance that runs but passes no probes is read ever more seldom, at last in this time. */
+const slowestPollMs = 30_000;
+
 /**
  * When to run again without an event, in milliseconds; undefined: not before one.
  * `pollMs`: how often a pending or deleting instance is read.
@@ -14,6 +17,14 @@ export function nextRunMs(situation: Situation, outcome: Outcome, pollMs: number
   if (wait > 0) return wait;
   if (!configured || proxy.metadata.deletionTimestamp !== undefined || proxy.status.instance === undefined)
     return undefined;
-  // What was read is not settled: it starts, or it does not pass its probes. Settled ones wait for an event.
+  if (view.kind === "seen" && view.state === "Running") return pollOfRunning(situation, pollMs);
+  // It starts. What is settled was not read, and waits for an event.
   return view.kind === "seen" || !isProvisioned(proxy.status) ? pollMs : undefined;
+}
+
+/** It does not pass its probes, yet. They tell when it does; it is read in case that it stops before. */
+function pollOfRunning({ proxy, verdict, now }: Situation, pollMs: number): number {
+  const provisioned = proxy.status.conditions?.find((each) => each.type === "Provisioned" && each.status === "True");
+  const since = verdict?.at ?? (provisioned && new Date(provisioned.lastTransitionTime)) ?? now;
+  return Math.max(pollMs, Math.min(slowestPollMs, (now.getTime() - since.getTime()) / 2));
 }

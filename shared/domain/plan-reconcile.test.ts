@@ -153,6 +153,25 @@ describe("an intent", () => {
     ]);
   });
 
+  test("for a dead instance does not wait when the spec has changed since: that may be its cure", () => {
+    const proxy = makeProxy({ status: { instance: makeInstance({ intentTime: now.toISOString() }) } });
+    const view = { kind: "seen", state: "Stopped", createdAt } as const;
+    expect(brief(planReconcile(makeSituation({ proxy, view, wanted: { specHash: "hash-2" } })))).toEqual([
+      "record-intent 2",
+    ]);
+  });
+
+  test("names a Secret as a possible cause only where the spec names one", () => {
+    const wanted = { specHash: "hash-2" };
+    const why = (proxy: Situation["proxy"]) =>
+      planReconcile(makeSituation({ proxy, view: { kind: "unread" }, wanted }))[0];
+    expect(why(created)).toMatchObject({ message: "The spec has changed; making a new instance." });
+    const spec = { auth: { secretRef: { name: "login" } } };
+    expect(why({ ...created, spec: { ...created.spec, ...spec } })).toMatchObject({
+      message: "The spec, or a Secret that it names, has changed; making a new instance.",
+    });
+  });
+
   test("is not recorded while many old incarnations are still going", () => {
     const retiring = [1, 2, 3, 4].map((incarnation) => makeInstance({ incarnation }));
     const proxy = makeProxy({ status: { instance: makeInstance({ incarnation: 5 }), retiring } });

@@ -2,7 +2,7 @@ import type { ConditionReason } from "#shared/model/condition.ts";
 import { finalizer } from "#shared/model/names.ts";
 import type { InstanceRecord } from "#shared/model/proxy-status.ts";
 import { instanceName } from "./instance-name.ts";
-import { recordedInstances, type Situation } from "./situation.ts";
+import { isAsWanted, isDead, recordedInstances, type Situation } from "./situation.ts";
 import { specHashVersion } from "./spec-hash.ts";
 
 /** Something that changes the world outside. */
@@ -78,7 +78,8 @@ interface Why {
 }
 
 /** The facts that call for a new incarnation, in the order in which they are told to the user. */
-function reasonForNewIncarnation({ proxy, wanted, view }: Situation): Why | undefined {
+export function reasonForNewIncarnation(situation: Situation): Why | undefined {
+  const { proxy, view } = situation;
   const { instance } = proxy.status;
   if (instance === undefined) return { reason: "IntentRecorded", message: "About to create the instance." };
   if (view.kind === "absent")
@@ -87,18 +88,19 @@ function reasonForNewIncarnation({ proxy, wanted, view }: Situation): Why | unde
     const detail = view.message === undefined ? "" : ` (${view.message})`;
     return { reason: "InstanceStopped", message: `Instance ${instance.name} has stopped${detail}; making a new one.` };
   }
-  const comparable = "specHash" in wanted && instance.specHashVersion === specHashVersion;
-  if (comparable && instance.specHash !== wanted.specHash) {
-    return { reason: "IntentRecorded", message: "The spec has changed; making a new instance." };
-  }
-  return undefined;
+  if (isAsWanted(situation) !== false) return undefined;
+  const namesSecret = proxy.spec.auth !== undefined || proxy.spec.cloudInit?.secretKeyRef !== undefined;
+  const what = namesSecret ? "The spec, or a Secret that it names, has changed" : "The spec has changed";
+  return { reason: "IntentRecorded", message: `${what}; making a new instance.` };
 }
 
-/** How long a dead instance's successor has to wait, in milliseconds; 0 when nothing holds it back. */
-export function waitBeforeReplaceMs({ proxy, view, now }: Situation): number {
+/**
+ * How long a dead instance's successor has to wait, in milliseconds; 0 when nothing holds it back. A spec that has
+ * changed since does not wait: it may be the mending of what it died of.
+ */
+export function waitBeforeReplaceMs(situation: Situation): number {
+  const { proxy, view, now } = situation;
   const { instance } = proxy.status;
-  const dead =
-    view.kind === "absent" || (view.kind === "seen" && (view.state === "Stopped" || view.state === "Terminated"));
-  if (instance === undefined || !dead) return 0;
+  if (instance === undefined || !isDead(view) || isAsWanted(situation) === false) return 0;
   return Math.max(0, Date.parse(instance.intentTime) + replaceIntervalMs - now.getTime());
 }

@@ -1,6 +1,7 @@
 import type { Failure } from "#shared/errors/failure.ts";
 import type { Proxy } from "#shared/model/proxy.ts";
 import type { InstanceRecord, ProxyStatus } from "#shared/model/proxy-status.ts";
+import { specHashVersion } from "./spec-hash.ts";
 
 /** Everything that a reconcile run knows before it decides. Gathered by reads alone. */
 export interface Situation {
@@ -16,6 +17,8 @@ export interface Situation {
   view: InstanceView;
   /** What the probes last said of the current incarnation. */
   verdict: Verdict | undefined;
+  /** Whether the current incarnation is in the registry, that is: can be probed and leased. */
+  registered: boolean;
 }
 
 /** What a read of the current incarnation said. */
@@ -43,6 +46,22 @@ export interface Verdict {
   observedIP?: string | undefined;
   message: string;
   at: Date;
+}
+
+/**
+ * Whether the current incarnation was made from what is wanted now, so that the spec also says what it listens on and
+ * who may use it. Undefined where that cannot be told: a Secret is missing. One stamped by another version of the hash
+ * is taken for as wanted, like everywhere.
+ */
+export function isAsWanted({ proxy, wanted }: Pick<Situation, "proxy" | "wanted">): boolean | undefined {
+  const { instance } = proxy.status;
+  if (instance === undefined || "failure" in wanted) return undefined;
+  return instance.specHashVersion !== specHashVersion || instance.specHash === wanted.specHash;
+}
+
+/** Whether the current incarnation was read and does not run any more. */
+export function isDead(view: InstanceView): boolean {
+  return view.kind === "absent" || (view.kind === "seen" && (view.state === "Stopped" || view.state === "Terminated"));
 }
 
 /** Whether the current incarnation was seen running, according to the status. */

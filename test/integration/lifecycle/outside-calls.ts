@@ -1,7 +1,7 @@
 import type { ReconcileDeps } from "#functions/reconcile/reconcile.ts";
 import type { ProxyClient } from "#shared/cluster/proxies.ts";
 import type { Fleet } from "#shared/fleet/fleet.ts";
-import { parseMember } from "#shared/model/keys.ts";
+import { type Member, parseMember } from "#shared/model/keys.ts";
 import type { Provider } from "#shared/provider/contract.ts";
 
 /** A call of reconcile that leaves the process; `read proxy` is the first one of every run. */
@@ -36,11 +36,17 @@ export function aroundProxies(inner: ProxyClient, around: Around): ReconcileDeps
 /** The registry whose writes all go through `around`. */
 export function aroundFleet(inner: Fleet, around: Around): ReconcileDeps["fleet"] {
   return {
-    verdict: (id) => inner.verdict(id),
+    look: (id) => inner.look(id),
     upsert: (entry, fence) => around(entry.uid, "register", () => inner.upsert(entry, fence)),
-    remove: (id, fence) => around(parseMember(id).uid, "unregister", () => inner.remove(id, fence)),
+    amend: (entry, fence) => around(entry.uid, "register", () => inner.amend(entry, fence)),
+    keepOnly: (key, stays, gone, fence) =>
+      around(uidOf(stays ?? gone[0]), "unregister", () => inner.keepOnly(key, stays, gone, fence)),
     removeByName: (key, fence) => inner.removeByName(key, fence),
   };
+}
+
+function uidOf(id: Member | undefined): string {
+  return id === undefined ? "" : parseMember(id).uid;
 }
 
 /** A provider whose changing calls all go through `around`. */

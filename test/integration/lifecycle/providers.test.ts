@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { keys } from "#shared/model/keys.ts";
+import { fleetEntry } from "#test/fakes/fleet-entry.ts";
 import { MemoryProvider } from "#test/fakes/memory-provider.ts";
 import { conditionOf } from "./user.ts";
 import { startWorld } from "./world.ts";
@@ -46,6 +48,31 @@ test("A provider that left the file leaves instance and Ready alone; a deletion 
   await configure(lab);
   await user.untilGone("p1");
   expect(lab.instances.size).toBe(0);
+});
+
+test("A port that changed while the provider is away is not handed out before an instance listens on it", async () => {
+  const lab = new MemoryProvider({ name: "lab" });
+  const { user, fleet, configure } = await startWorld({ providers: [lab] });
+  await user.apply("p1");
+  await user.untilReady("p1");
+  await configure();
+  await user.patch("p1", { spec: { port: 8080, maxLeases: 7 } });
+  await expect.poll(async () => (await fleet.readByName("default/p1"))?.max).toBe(7);
+  expect(await fleet.readByName("default/p1")).toMatchObject({ port: 3128, healthy: true });
+  expect((await user.read("p1")).status.endpoint?.port).toBe(3128);
+  await configure(lab);
+  await user.untilReady("p1", 2);
+  expect(await fleet.readByName("default/p1")).toMatchObject({ port: 8080, healthy: true });
+});
+
+test("What an earlier Proxy of the same name left in the registry is gone with the first run of the new one", async () => {
+  const { user, fleet, redis } = await startWorld();
+  const seed = { healthy: true, message: "It answered.", at: new Date() };
+  await fleet.upsert(fleetEntry({ namespace: "default", uid: "old-uid", seed }), 1);
+  await user.apply("p1");
+  await user.until("p1", (proxy) => expect(conditionOf(proxy, "Ready")?.reason).toBe("ProviderNotConfigured"));
+  expect(await fleet.names()).toEqual(new Set());
+  expect(await redis.keys(keys.free("*"))).toEqual([]);
 });
 
 test("A provider whose calls hang does not delay the Proxies of another", async () => {

@@ -24,13 +24,44 @@ test("A Secret that vanished neither replaces the instance nor blocks the deleti
   await user.apply("p1", withLogin);
   const ready = await user.untilReady("p1");
   await user.deleteSecret("login");
+  const missing = await user.until("p1", (proxy) =>
+    expect(conditionOf(proxy, "Reconciling")?.message).toBe("Secret default/login does not exist."),
+  );
+  expect(conditionOf(missing, "Ready")?.status).toBe("True");
   const runs = reports.length;
   await vi.waitFor(() => expect(reports.length).toBeGreaterThan(runs + 3), { timeout: 10_000 });
-  expect(await user.read("p1")).toEqual(ready);
-  expect(await fleet.readByName("default/p1")).toMatchObject({ healthy: true });
+  const later = await user.read("p1");
+  expect(later).toEqual(missing);
+  expect(later.status.instance).toEqual(ready.status.instance);
+  expect(await fleet.readByName("default/p1")).toMatchObject({ healthy: true, credentials: { password: "secret" } });
   await user.delete("p1");
   await user.untilGone("p1");
   expect(lab.instances.size).toBe(0);
+});
+
+test("Without its Secret a running Proxy still follows maxLeases and labels; once Redis is emptied it says that it cannot be leased", async () => {
+  const lab = new MemoryProvider({ name: "lab" });
+  const { user, fleet, redis } = await startWorld({ providers: [lab] });
+  await user.saveLogin("login", "secret");
+  await user.apply("p1", withLogin);
+  const ready = await user.untilReady("p1");
+  await user.deleteSecret("login");
+  await user.patch("p1", { metadata: { labels: { team: "a" } }, spec: { maxLeases: 7 } });
+  await vi.waitFor(async () =>
+    expect(await fleet.readByName("default/p1")).toMatchObject({ max: 7, labels: { team: "a" }, healthy: true }),
+  );
+  await redis.flushall();
+  await user.nudge("p1");
+  await user.until("p1", (proxy) =>
+    expect(conditionOf(proxy, "Ready")).toMatchObject({
+      status: "False",
+      message: "It cannot be leased: Secret default/login does not exist.",
+    }),
+  );
+  await user.saveLogin("login", "secret");
+  const again = await user.until("p1", (proxy) => expect(conditionOf(proxy, "Ready")?.status).toBe("True"));
+  expect(again.status.instance).toEqual(ready.status.instance);
+  expect(await fleet.readByName("default/p1")).toMatchObject({ max: 7, credentials: { password: "secret" } });
 });
 
 test("A Secret that is missing is named in the status, and the Proxy goes on once it is made", async () => {
