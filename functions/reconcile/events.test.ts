@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { nothingDone, type Outcome } from "#shared/domain/outcome.ts";
 import type { Effect } from "#shared/domain/plan-reconcile.ts";
 import { Failure } from "#shared/errors/failure.ts";
+import type { Condition } from "#shared/model/condition.ts";
 import type { ProxyStatus } from "#shared/model/proxy-status.ts";
 import { makeInstance } from "#test/fixtures/proxy.ts";
 import { readyStatus } from "#test/fixtures/situation.ts";
@@ -23,10 +24,16 @@ describe("what people are told", () => {
 
   test.each<[string, Effect, string[]]>([
     ["nothing of the first intent", { ...intent, retiring: [], reason: "IntentRecorded" }, []],
-    ["of a replacement", { ...intent, retiring: old, reason: "IntentRecorded" }, ["Warning InstanceReplaced"]],
+    ["of a replacement", { ...intent, retiring: old, reason: "IntentRecorded" }, ["Normal InstanceReplaced"]],
+    ["of one that died", { ...intent, retiring: old, reason: "InstanceStopped" }, ["Warning InstanceReplaced"]],
     ["of one that vanished", { ...intent, retiring: old, reason: "InstanceVanished" }, ["Warning InstanceVanished"]],
     ["of a create", { kind: "create", instance }, ["Normal InstanceCreateRequested"]],
     ["of a delete", { kind: "delete", instance }, ["Normal InstanceDeleted"]],
+    [
+      "nothing of the deletion of what was never made",
+      { kind: "delete", instance: makeInstance({ providerID: undefined }) },
+      [],
+    ],
     ["nothing of the finalizer", { kind: "add-finalizer" }, []],
   ])("%s", (_, effect, expected) => {
     expect(reasons(pending, pending, did(effect))).toEqual(expected);
@@ -44,5 +51,25 @@ describe("what people are told", () => {
   test("once that it runs, and once that it is ready", () => {
     expect(reasons(pending, readyStatus())).toEqual(["Normal InstanceLaunched", "Normal InstanceReady"]);
     expect(reasons(readyStatus(), readyStatus())).toEqual([]);
+  });
+
+  const saying = (type: string, status: Condition["status"], reason: string, message = reason): ProxyStatus => ({
+    conditions: [{ type, status, reason, message, lastTransitionTime: "2026-12-01T00:00:00Z" }],
+  });
+
+  test.each([
+    ["a Secret is missing", saying("Reconciling", "True", "WaitingForRetry")],
+    ["a provider is not configured", saying("Provisioned", "False", "ProviderNotConfigured")],
+    ["a deletion cannot go on", saying("Stalled", "True", "DeletionBlocked")],
+    ["the probes fail", saying("Healthy", "False", "ProbeFailed")],
+  ])("once that %s", (_, status) => {
+    expect(reasons(pending, status)).toEqual([`Warning ${status.conditions?.[0]?.reason}`]);
+    expect(reasons(status, status)).toEqual([]);
+  });
+
+  test("a failure of an effect once, although the conditions say it, too", () => {
+    const after = saying("Reconciling", "True", "WaitingForRetry", "it did not work");
+    const outcome = failed({ kind: "create", instance }, "Timeout");
+    expect(reasons(pending, after, outcome)).toEqual(["Warning InstanceCreateFailed"]);
   });
 });

@@ -28,7 +28,7 @@ test("What kubectl describe shows tells the life of a Proxy", async () => {
     message: `Instance ${status.instance?.name} is running.`,
   });
   expect(events).toContainEqual({
-    type: "Warning",
+    type: "Normal",
     reason: "InstanceReplaced",
     message: "The spec has changed; making a new instance.",
   });
