@@ -10,8 +10,8 @@ import { ProxyJobs } from "./proxy-jobs.ts";
 
 export interface WatcherDeps {
   settings: WatcherSettings;
-  producer: Producer;
-  fleet: Fleet;
+  producer: Pick<Producer, "enqueue" | "enqueueMany">;
+  fleet: Pick<Fleet, "names" | "epoch" | "beginEpoch" | "finishEpoch">;
   /** Frees keys that no event can start any more; to be called now and then. */
   sweepStuckKeys: () => Promise<number>;
   /** Lists and watches Proxies until the signal fires; must not end before. */
@@ -29,12 +29,15 @@ export interface ProxyHandlers {
 const epochCheckMs = 5_000;
 const reapMs = 1_000;
 const sweepMs = 60_000;
+const providersRetryMs = 1_000;
 
 /** Turns Kubernetes events and timers into jobs. Everything that it runs ends when it stops. */
 export class Watcher {
   readonly #deps: WatcherDeps;
   readonly #jobs: ProxyJobs;
   readonly #stop = new AbortController();
+  readonly #firstList = Promise.withResolvers<void>();
+  readonly #touched = new Set<string>();
   #providers: readonly string[] = [];
   #synced = false;
   #running: Promise<unknown> = Promise.resolve();
@@ -53,10 +56,16 @@ export class Watcher {
     return this.#jobs.countByPhase();
   }
 
-  /** The providers file was read: `touched` names those that were added, removed or changed. */
+  /**
+   * The providers file was read: `touched` names those that were added, removed or changed. Never rejects: what Redis
+   * would not take is kept and tried again, since the file tells of a change only once.
+   */
   async setProviders(names: readonly string[], touched: readonly string[]): Promise<void> {
     this.#providers = names;
-    await this.#jobs.providersChanged(touched);
+    for (const name of touched) this.#touched.add(name);
+    await this.#lookAtTouched().catch((error: unknown) =>
+      this.#deps.log.warn({ err: error }, "could not enqueue the Proxies of a changed provider; it is tried again"),
+    );
   }
 
   start(): void {
@@ -67,15 +76,22 @@ export class Watcher {
     const resyncMs = settings.RESYNC_SECONDS * 1000;
     this.#running = Promise.all([
       this.#watch(signal),
-      timer("epoch", epochCheckMs, () => this.#checkEpoch()),
       timer("reap", reapMs, () => producer.enqueue({ fn: "lease" }, "reap")),
       timer("stuck keys", sweepMs, () => this.#deps.sweepStuckKeys()),
-      timer("resync", resyncMs, () => this.#jobs.resync(resyncMs)),
+      timer("changed providers", providersRetryMs, () => this.#lookAtTouched()),
+      // Before the first list is through, every registered name would look like one that no Proxy owns.
+      this.#firstList.promise.then(() =>
+        Promise.all([
+          timer("epoch", epochCheckMs, () => this.#checkEpoch()),
+          timer("resync", resyncMs, () => this.#jobs.resync(resyncMs)),
+        ]),
+      ),
     ]);
   }
 
   async stop(): Promise<void> {
     this.#stop.abort(new Error("the watcher stops"));
+    this.#firstList.resolve(); // the timers that wait for it end at once
     await this.#running;
   }
 
@@ -85,20 +101,35 @@ export class Watcher {
       onGone: (key) => this.#jobs.gone(key),
       onSynced: () => {
         this.#synced = true;
+        this.#firstList.resolve();
       },
     };
     await this.#deps.watchProxies(handlers, signal);
   }
 
+  async #lookAtTouched(): Promise<void> {
+    const names = [...this.#touched];
+    // Taken out before, not after: one that is touched again meanwhile must be looked at again.
+    this.#touched.clear();
+    try {
+      await this.#jobs.providersChanged(names);
+    } catch (error) {
+      for (const name of names) this.#touched.add(name);
+      throw error;
+    }
+  }
+
   /**
-   * An absent epoch means that Redis was emptied: everything is enqueued at once, which fills it again. Only then is the
-   * epoch written, so that a failure on the way is repeated.
+   * An absent epoch means that Redis was emptied: everything is enqueued at once, which fills it again. The epoch is
+   * written after that, so that a failure on the way is repeated, and only if Redis was not emptied once more.
    */
   async #checkEpoch(): Promise<void> {
     const { fleet, log } = this.#deps;
     if ((await fleet.epoch()) !== null) return;
     log.warn("Redis has no epoch: it is new or was emptied; every Proxy is looked at now");
+    const id = randomBytes(8).toString("hex");
+    await fleet.beginEpoch(id);
     await this.#jobs.resync(0);
-    await fleet.ensureEpoch(randomBytes(8).toString("hex"));
+    if (!(await fleet.finishEpoch(id))) log.warn("Redis was emptied while it was being filled; it is filled once more");
   }
 }

@@ -240,14 +240,6 @@ test("counts add up by provider and health", async () => {
   );
 });
 
-test("the data set is named once, and anew after it was emptied", async () => {
-  expect(await fleet.ensureEpoch("one")).toBe(true);
-  expect(await fleet.ensureEpoch("two")).toBe(false);
-  expect(await fleet.epoch()).toBe("one");
-  await redis.flushall();
-  expect(await fleet.epoch()).toBeNull();
-});
-
 test("an unreadable record is an error that repeats no secret", async () => {
   await redis.hset(keys.record(first), "uid", "uid-1", "incarnation", 1, "credentials", "hunter2");
   const failure = await fleet.read(first).catch(String);

@@ -27,6 +27,7 @@ import {
 const upsertScript = new Script(new URL("./upsert.lua", import.meta.url));
 const removeScript = new Script(new URL("./remove.lua", import.meta.url));
 const listScript = new Script(new URL("./list.lua", import.meta.url));
+const finishEpochScript = new Script(new URL("./finish-epoch.lua", import.meta.url));
 const censusScript = new Script(new URL("./census.lua", import.meta.url));
 
 /** A late write of a cut-off run comes within its job's lock; ten minutes are ample. */
@@ -209,8 +210,16 @@ export class Fleet {
     return await this.#redis.get(keys.epoch);
   }
 
-  /** Names the data set when it has no name. True when it had none: everything must be written again. */
-  async ensureEpoch(id: string): Promise<boolean> {
-    return (await this.#redis.set(keys.epoch, id, "NX")) === "OK";
+  /** Someone begins to fill an empty data set. It takes the place of a fill that was begun and never finished. */
+  async beginEpoch(id: string): Promise<void> {
+    await this.#redis.set(keys.epochFilling, id);
+  }
+
+  /**
+   * Names the data set that `beginEpoch(id)` began to fill. False, and nothing written, when Redis was emptied since, or
+   * somebody else fills it: whatever was written may be lost.
+   */
+  async finishEpoch(id: string): Promise<boolean> {
+    return (await finishEpochScript.run(this.#redis, [keys.epochFilling, keys.epoch], [id])) === 1;
   }
 }

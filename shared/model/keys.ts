@@ -16,8 +16,10 @@ export function parseMember(value: string): { uid: string; incarnation: number }
 }
 
 export const keys = {
-  /** String. A random id of this Redis data set, written with NX by the watcher: absent means "emptied". */
+  /** String. A random id of this Redis data set, written by the watcher once it is filled: absent means "emptied". */
   epoch: "{ep}:epoch",
+  /** String. The id under which the watcher fills an empty data set; gone once it is filled or emptied again. */
+  epochFilling: "{ep}:epoch-filling",
   /** Hash, one per instance: see `registryRecord`. */
   record: (id: Member) => `{ep}:px:${id}`,
   /** Hash: member -> `<namespace>/<name>`. Every registered instance, whatever its state. */
