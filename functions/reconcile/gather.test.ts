@@ -14,7 +14,7 @@ function setUp(overrides: Partial<GatherDeps> = {}) {
   const lab = new MemoryProvider({ name: "lab" });
   const deps: GatherDeps = {
     secrets: { read: () => Promise.resolve(undefined) },
-    fleet: { look: () => Promise.resolve({ registered: false, verdict: undefined }) },
+    fleet: { look: () => Promise.resolve({ registered: false, verdict: undefined, trouble: undefined }) },
     installation: { id: "inst234567", hashKey: Buffer.from("key") },
     now: () => now,
     ...overrides,
@@ -27,7 +27,7 @@ const created = makeProxy({ status: { instance: makeInstance({ providerID }) } }
 const settled = makeProxy({ status: { ...readyStatus(), instance: makeInstance({ providerID }) } });
 
 test("a settled instance is not read: its provider is asked nothing", async () => {
-  const { lab, look } = setUp({ fleet: { look: () => Promise.resolve({ registered: true, verdict }) } });
+  const { lab, look } = setUp({ fleet: { look: () => Promise.resolve({ registered: true, verdict, trouble: undefined }) } });
   expect((await look(settled)).situation).toMatchObject({ view: { kind: "unread" }, verdict });
   expect(lab.calls).toEqual([]);
 });
@@ -40,7 +40,7 @@ test("an emptied Redis is made up for by what the status remembers", async () =>
 
 test("an instance that fails its probes is read", async () => {
   const { lab, look } = setUp({
-    fleet: { look: () => Promise.resolve({ registered: true, verdict: { ...verdict, healthy: false } }) },
+    fleet: { look: () => Promise.resolve({ registered: true, verdict: { ...verdict, healthy: false }, trouble: undefined }) },
   });
   lab.addForeign("vm-1");
   expect((await look(settled)).situation.view).toMatchObject({ kind: "seen", state: "Running" });

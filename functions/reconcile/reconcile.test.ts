@@ -12,6 +12,7 @@ import { now, readyStatus } from "#test/fixtures/situation.ts";
 import { type ReconcileDeps, reconcile } from "./reconcile.ts";
 
 const hashKey = Buffer.from("key");
+const wrote = { written: true, record: { verdict: undefined, trouble: undefined, leases: 0 } };
 
 /** One run on what `reads` answers, in turn and then the last one again; `told` is what went out. */
 function setUp(reads: (Proxy | undefined)[], overrides: Partial<ReconcileDeps> = {}) {
@@ -31,9 +32,9 @@ function setUp(reads: (Proxy | undefined)[], overrides: Partial<ReconcileDeps> =
       },
     },
     fleet: {
-      look: () => Promise.resolve({ registered: false, verdict: undefined }),
-      upsert: () => Promise.resolve({ written: true, record: { verdict: undefined, leases: 0 } }),
-      amend: () => Promise.resolve({ written: false, record: { verdict: undefined, leases: 0 } }),
+      look: () => Promise.resolve({ registered: false, verdict: undefined, trouble: undefined }),
+      upsert: () => Promise.resolve(wrote),
+      amend: () => Promise.resolve(wrote),
       keepOnly: () => Promise.resolve(0),
       removeByName: (key) => Promise.resolve(told.push(`unregistered ${key}`)),
     },

@@ -14,7 +14,7 @@ const superseded = new Failure({ class: "Transient", code: "Superseded", message
 /** What the registry was told, in order. */
 async function told(situation: Situation, options: { effects?: Effect[]; hidden?: boolean; late?: boolean } = {}) {
   const calls: unknown[][] = [];
-  const wrote = { written: true, record: { verdict: undefined, leases: 0 } };
+  const wrote = { written: true, record: { verdict: undefined, trouble: undefined, leases: 0 } };
   const fleet: Parameters<typeof register>[3] = {
     upsert: (entry) => Promise.resolve(wrote).finally(() => calls.push(["upsert", entry])),
     amend: (entry) => Promise.resolve(wrote).finally(() => calls.push(["amend", entry])),

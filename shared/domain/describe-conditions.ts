@@ -108,9 +108,11 @@ function reasonOf(failure: Failure): ConditionReason {
   return failure.class === "Permanent" ? "PermanentError" : "TransientError";
 }
 
-function describeHealthy({ verdict }: Situation, provisioned: Said): Said {
+function describeHealthy({ verdict, trouble }: Situation, provisioned: Said): Said {
   if (provisioned.status !== "True" || verdict === undefined) {
-    return { status: "Unknown", reason: "ProbePending", message: "There is no verdict of the health probe yet." };
+    const last = trouble === undefined ? "" : ` The last probe failed: ${trouble}`;
+    const message = `There is no verdict of the health probe yet.${last}`;
+    return { status: "Unknown", reason: "ProbePending", message };
   }
   return {
     status: verdict.healthy ? "True" : "False",

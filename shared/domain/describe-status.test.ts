@@ -75,6 +75,15 @@ describe("the life of a Proxy", () => {
     ]);
   });
 
+  test("until then it says what its probes fail of", () => {
+    const view = { kind: "seen", state: "Running", ip: "10.0.0.7", createdAt } as const;
+    const after = status({ proxy: makeProxy({ status: { instance: makeInstance() } }), view, trouble: "No answer." });
+    expect(after.conditions?.[0]).toMatchObject({
+      reason: "ProbePending",
+      message: "There is no verdict of the health probe yet. The last probe failed: No answer.",
+    });
+  });
+
   test("a good verdict makes it Ready, with the address that the echo saw", () => {
     const view = { kind: "seen", state: "Running", ip: "10.0.0.7", createdAt } as const;
     const after = status({ proxy: makeProxy({ status: { instance: makeInstance() } }), view, verdict });

@@ -17,6 +17,8 @@ export interface Situation {
   view: InstanceView;
   /** What the probes last said of the current incarnation. */
   verdict: Verdict | undefined;
+  /** What they failed of last, while there is no verdict yet. */
+  trouble?: string | undefined;
   /** Whether the current incarnation is in the registry, that is: can be probed and leased. */
   registered: boolean;
 }

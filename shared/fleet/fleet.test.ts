@@ -45,7 +45,7 @@ test("what was written is read back whole", async () => {
 test("nothing registered reads as undefined", async () => {
   expect(await fleet.read(first)).toBeUndefined();
   expect(await fleet.readByName("crawl/p1")).toBeUndefined();
-  expect(await fleet.look(first)).toEqual({ registered: false, verdict: undefined });
+  expect(await fleet.look(first)).toEqual({ registered: false, verdict: undefined, trouble: undefined });
 });
 
 test("a write with an older fence changes nothing, one with the same fence repeats", async () => {
@@ -145,7 +145,7 @@ test("an amendment registers nothing that is not registered, a tombstone neither
   expect(await fleet.amend(rest, 1)).toMatchObject({ written: false });
   await fleet.remove(first, 2);
   expect(await fleet.amend(rest, 3)).toMatchObject({ written: false });
-  expect(await fleet.look(first)).toEqual({ registered: false, verdict: undefined });
+  expect(await fleet.look(first)).toEqual({ registered: false, verdict: undefined, trouble: undefined });
   expect(await fleet.names()).toEqual(new Set());
 });
 

@@ -10,7 +10,6 @@ import {
   memberOf,
   seedArguments,
   toFields,
-  type Verdict,
 } from "./fleet-entry.ts";
 import {
   censusAnswer,
@@ -50,6 +49,10 @@ export interface ProviderCount {
   /** Of all of the above. */
   draining: number;
   leases: number;
+}
+
+export interface Look extends Pick<InstanceState, "verdict" | "trouble"> {
+  registered: boolean;
 }
 
 /** What came of a write; see `upsert`. */
@@ -149,10 +152,11 @@ export class Fleet {
     return id === null ? undefined : await this.read(memberText.parse(id));
   }
 
-  /** Whether one instance is registered, and what the probes say of it; no verdict when they have not said yet. */
-  async look(id: Member): Promise<{ registered: boolean; verdict: Verdict | undefined }> {
+  /** Whether one instance is registered, and what the probes say of it: a verdict, or what they fail of until then. */
+  async look(id: Member): Promise<Look> {
     const [uid, ...state] = await this.#redis.hmget(keys.record(id), "uid", ...stateFields);
-    return { registered: uid !== null, verdict: stateAnswer.parse(state).verdict };
+    const { verdict, trouble } = stateAnswer.parse(state);
+    return { registered: uid !== null, verdict, trouble };
   }
 
   /**

@@ -122,6 +122,21 @@ test("a verdict says since when, why, how fast and from which address", async ()
   expect((await fleet.look(first)).verdict).toMatchObject({ healthy: false, reason: "ConnectRefused" });
 });
 
+test("until the first verdict, what the probes fail of is told once, and again when it is something else", async () => {
+  await fleet.upsert(fleetEntry(), 1);
+  const due = await take();
+  expect(await schedule.recordProbe(due, bad)).toEqual({ recorded: true, changed: true, healthy: undefined });
+  expect(await fleet.look(first)).toEqual({ registered: true, verdict: undefined, trouble: bad.message });
+  expect(await schedule.recordProbe(due, bad)).toMatchObject({ changed: false });
+  const refused = { ...bad, reason: "ConnectRefused", message: "Nobody listens." };
+  await schedule.recordProbe(due, good);
+  expect(await schedule.recordProbe(due, refused)).toMatchObject({ changed: true, healthy: undefined });
+  expect((await fleet.look(first)).trouble).toBe("Nobody listens.");
+  await schedule.recordProbe(due, bad);
+  expect(await schedule.recordProbe(due, bad)).toMatchObject({ changed: true, healthy: false });
+  expect((await fleet.look(first)).trouble).toBeUndefined();
+});
+
 test("another observed address is a change, no address is none", async () => {
   await fleet.upsert(fleetEntry(), 1);
   const due = await take();

@@ -9,7 +9,7 @@
 --       2 ok, '0' or '1'  5 message                    8 port that was probed
 --       3 latency, ms     6 observed IP ('' unknown)   9 random, [0,1)
 -- Derived keys, from the record: its free set, its due set.
--- Returns { recorded 0|1, changed 0|1 (the verdict or the observed IP), healthy '0', '1' or nil (no verdict yet) }
+-- Returns { recorded 0|1, changed 0|1 (the verdict, the observed IP, why there is none yet), healthy '0', '1' or nil (no verdict yet) }
 
 local record, probe = KEYS[1], KEYS[2]
 local member, ok, latency, reason, message, ip = ARGV[1], ARGV[2] == '1', ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -35,9 +35,10 @@ local changed = 0
 if verdict ~= r[3] then
   changed = 1
   redis.call('HSET', record, 'healthy', verdict, 'verdictReason', reason, 'verdictMessage', message, 'verdictAt', now)
-elseif verdict == '0' and not ok and reason ~= r[4] then
-  -- It fails in another way than it did: whoever looks should see today's cause.
+elseif verdict ~= '1' and not ok and reason ~= r[4] then
+  -- It fails in another way than it did, or for the first time: whoever looks should see today's cause.
   redis.call('HSET', record, 'verdictReason', reason, 'verdictMessage', message)
+  if not verdict then changed = 1 end
 end
 if ok then
   redis.call('HSET', record, 'latencyMs', latency)

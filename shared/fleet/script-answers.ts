@@ -13,6 +13,8 @@ export const memberText = text.refine((value): value is Member => /^.+:\d+$/.tes
 export interface InstanceState {
   /** Undefined until the first one. */
   verdict: Verdict | undefined;
+  /** What the last probe failed of, while there is no verdict yet. */
+  trouble: string | undefined;
   leases: number;
 }
 
@@ -38,7 +40,12 @@ export const stateAnswer = z
       message: message ?? "",
       at: new Date(Number(at ?? 0)),
     };
-    return { verdict: healthy === null ? undefined : verdict, leases: Number(leases ?? 0) };
+    const isPending = healthy === null;
+    return {
+      verdict: isPending ? undefined : verdict,
+      trouble: isPending ? (message ?? undefined) : undefined,
+      leases: Number(leases ?? 0),
+    };
   });
 
 export const upsertAnswer = z.tuple([z.number(), stateAnswer]);
