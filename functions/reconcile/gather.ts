@@ -38,8 +38,8 @@ export async function gather(
   // A deletion needs no Secret: one that cannot be read must not hold it back.
   const isDeleting = proxy.metadata.deletionTimestamp !== undefined;
   const values = isDeleting ? noValues : await readSecretValues(proxy, deps.secrets, call);
-  const { registered, verdict } = await readRegistry(proxy, deps.fleet);
-  const view = await readInstance(proxy, provider, verdict, call);
+  const registry = await readRegistry(proxy, deps.fleet);
+  const view = await readInstance(proxy, provider, registry.verdict, call);
   const situation: Situation = {
     proxy,
     now: deps.now(),
@@ -48,8 +48,7 @@ export async function gather(
     wanted: "failure" in values ? values : { specHash: hashOf(proxy, values, deps.installation.hashKey) },
     place: provider && placeOf(proxy, provider),
     view,
-    verdict,
-    registered,
+    ...registry,
   };
   return { situation, values: "failure" in values ? undefined : values };
 }
@@ -62,7 +61,8 @@ function hashOf({ spec }: Proxy, values: SecretValues, key: Uint8Array): string 
 
 function placeOf({ spec }: Proxy, provider: Provider): NonNullable<Situation["place"]> {
   try {
-    return { zone: provider.place({ placement: spec.placement ?? {} }) };
+    const { placement = {}, port, auth } = spec;
+    return { zone: provider.place({ placement, port, hasAuth: auth !== undefined }) };
   } catch (error) {
     return { failure: toFailure(error) };
   }
@@ -72,10 +72,10 @@ function placeOf({ spec }: Proxy, provider: Provider): NonNullable<Situation["pl
 async function readRegistry(
   { metadata, status }: Proxy,
   fleet: GatherDeps["fleet"],
-): Promise<Pick<Situation, "registered" | "verdict">> {
+): Promise<Pick<Situation, "registered" | "verdict" | "trouble">> {
   if (status.instance === undefined) return { registered: false, verdict: undefined };
-  const { registered, verdict } = await fleet.look(member(metadata.uid, status.instance.incarnation));
-  return { registered, verdict: verdict ?? rememberedVerdict(status) };
+  const seen = await fleet.look(member(metadata.uid, status.instance.incarnation));
+  return { ...seen, verdict: seen.verdict ?? rememberedVerdict(status) };
 }
 
 async function readInstance(

@@ -13,7 +13,8 @@ export interface Provider {
 
   /**
    * The zone (or host) for a request. Pure: no I/O, the same answer for the same config.
-   * Throws Permanent, naming field and value, for what can never work.
+   * Throws Permanent, naming field and value, for what can never work: before anything is begun, so that a running
+   * instance is not given up for a successor that cannot be.
    */
   place(request: PlacementRequest): string;
 
@@ -59,8 +60,12 @@ interface Placement {
   image?: string | undefined;
 }
 
+/** What a provider must know to tell whether an instance is possible at all. No secret is part of it. */
 export interface PlacementRequest {
   placement: Placement;
+  port: number;
+  /** Whether the proxy asks its clients for credentials. */
+  hasAuth: boolean;
 }
 
 /** Who an instance belongs to: on the backend these are the marks. */
@@ -70,7 +75,7 @@ export interface Owner {
   installation: string;
 }
 
-export interface CreateRequest extends Owner, PlacementRequest {
+export interface CreateRequest extends Owner, Omit<PlacementRequest, "hasAuth"> {
   /** Instance name: never used twice, see `instanceName` in shared/domain. */
   name: string;
   /** From the recorded intent, never again from the config. */

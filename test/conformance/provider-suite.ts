@@ -30,7 +30,7 @@ export function providerSuite(label: string, start: () => Promise<ConformanceBac
         installation,
         incarnation: 1,
         placement,
-        zone: provider.place({ placement }),
+        zone: provider.place({ placement, port: 3128, hasAuth: true }),
         port: 3128,
         name: `proxy-${randomBytes(8).toString("hex")}`,
         cloudInit: Buffer.from(sentinels.cloudInit),

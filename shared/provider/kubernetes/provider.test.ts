@@ -49,6 +49,19 @@ test("a proxy without credentials is refused with the remedy, and nothing is mad
   expect(made).toEqual([]);
 });
 
+test("what can never work is refused before anything is begun, naming the field and the remedy", () => {
+  const { kubernetes } = provider({});
+  const possible = { placement: {}, port: 1024, hasAuth: true };
+  expect(kubernetes.place(possible)).toBe("");
+  for (const [impossible, code, message] of [
+    [{ hasAuth: false }, "AuthRequired", /spec\.auth\.secretRef/],
+    [{ port: 1023 }, "PortNotAllowed", /spec\.port: 1023 .*1024 or above/],
+  ] as const) {
+    const refusal = expect.objectContaining({ class: "Permanent", code, message: expect.stringMatching(message) });
+    expect(() => kubernetes.place({ ...possible, ...impossible })).toThrow(refusal);
+  }
+});
+
 test("with insecureNoAuth it is made, the Secret before the Pod", async () => {
   const { kubernetes, made } = provider({ insecureNoAuth: true });
   expect(await kubernetes.create(request, call)).toEqual({ providerID: "crawl/proxy-a" });

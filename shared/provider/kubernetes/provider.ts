@@ -1,5 +1,5 @@
 import { Failure } from "#shared/errors/failure.ts";
-import type { Call, Created, CreateRequest, Identity, Instance, Listing, Provider } from "../contract.ts";
+import type { Call, Created, CreateRequest, Identity, Instance, Listing, PlacementRequest, Provider } from "../contract.ts";
 import { type CallTarget, classify } from "./classify.ts";
 import { ensure, remove } from "./ensure.ts";
 import { instanceOf, type ListScope, listOwned } from "./list.ts";
@@ -36,19 +36,22 @@ export class KubernetesProvider implements Provider {
     this.#scope = deps.scope;
   }
 
-  /** There are no zones: always the empty one. */
-  place(): string {
+  /**
+   * There are no zones: always the empty one. Permanent `AuthRequired` without credentials, unless the provider says
+   * `insecureNoAuth`; Permanent `PortNotAllowed` for a port that a user without capabilities cannot listen on.
+   */
+  place({ port, hasAuth }: PlacementRequest): string {
+    if (!hasAuth && !this.#settings.insecureNoAuth) throw authRequired(this.name);
+    if (port < firstUnprivilegedPort) throw portNotAllowed(this.name, port);
     return "";
   }
 
-  /**
-   * The Secret first: a Pod without it would wait for it. Both bear all marks from the first moment. Permanent
-   * `AuthRequired` without credentials, unless the provider says `insecureNoAuth`.
-   */
+  /** The Secret first: a Pod without it would wait for it. Both bear all marks from the first moment. */
   async create(request: CreateRequest, call: Call): Promise<Created> {
     const providerID = formatProviderID(request);
     return this.#classified({ op: "create", provider: this.name, providerID }, async () => {
-      if (request.auth === undefined && !this.#settings.insecureNoAuth) throw authRequired(this.name);
+      // Again: the settings may have changed since it was placed.
+      this.place({ ...request, hasAuth: request.auth !== undefined });
       await ensure(this.#cluster.secrets, secretManifest(request, this.#settings), request, request, call);
       await ensure(this.#cluster.pods, podManifest(request, this.#settings), request, request, call);
       return { providerID };
@@ -91,6 +94,16 @@ export class KubernetesProvider implements Provider {
       throw classify(error, target);
     }
   }
+}
+
+const firstUnprivilegedPort = 1024;
+
+function portNotAllowed(provider: string, port: number): Failure {
+  return new Failure({
+    class: "Permanent",
+    code: "PortNotAllowed",
+    message: `spec.port: ${port} is not possible with provider ${provider}, whose Squid runs without privileges: use a port of 1024 or above`,
+  });
 }
 
 function authRequired(provider: string): Failure {
