@@ -20,7 +20,7 @@ const proxyColumns: PrinterColumn[] = [
   { name: "IP", type: "string", jsonPath: ".status.endpoint.host", description: "Where the proxy listens." },
   { name: "Port", type: "integer", jsonPath: ".spec.port", description: "Port that the proxy listens on." },
   {
-    name: "Leases",
+    name: "Max-Leases",
     type: "integer",
     jsonPath: ".spec.maxLeases",
     description: "Most leases at the same time.",
