@@ -15,6 +15,8 @@ import { Kubeconfig } from "./kubeconfig.ts";
 export interface ReadRequest {
   path: string;
   query: Readonly<Record<string, string>>;
+  /** Content types, `application/json` by default. */
+  accept?: string;
 }
 
 /**
@@ -38,8 +40,10 @@ export class ClusterConnection {
     kubeconfigFile?: string | undefined;
     userAgent: string;
     deadlineMs?: number | undefined;
+    /** Where a Pod's file system begins, for tests of the service account; the root by default. */
+    podRoot?: string;
   }): ClusterConnection {
-    const kubeconfig = new Kubeconfig(options.kubeconfigFile);
+    const kubeconfig = new Kubeconfig(options.kubeconfigFile, options.podRoot);
     return new ClusterConnection(kubeconfig, options.userAgent, options.deadlineMs ?? 15_000);
   }
 
@@ -50,17 +54,19 @@ export class ClusterConnection {
   /** A typed API of the client library; the deadline counts for each request by itself. Its methods reject with Failures. */
   api<T>(Api: new (config: Configuration) => T, call: ClusterCall): T {
     const httpApi = wrapHttpLibrary({
-      send: (request) => this.#within(call, (deadline) => this.#exchange.whole(request, deadline)),
+      send: async (request) => {
+        const answer = await this.#within(call, (deadline) => this.#exchange.whole(request, deadline));
+        return answer.context;
+      },
     });
     // No authMethods: credentials are put on in the exchange, where refused ones can be read again.
     return new Api(createConfiguration({ baseServer: new ServerConfiguration(this.server, {}), httpApi }));
   }
 
-  /** A JSON document. Rejects with a Failure, or a SyntaxError where a 2xx answer holds none. */
+  /** A JSON document. Rejects with a Failure. */
   async json(read: ReadRequest, call: ClusterCall): Promise<unknown> {
-    const response = await this.#within(call, (deadline) => this.#exchange.whole(this.#get(read), deadline));
-    const document: unknown = JSON.parse(await response.body.text());
-    return document;
+    const answer = await this.#within(call, (deadline) => this.#exchange.whole(this.#get(read), deadline));
+    return answer.document;
   }
 
   /**
@@ -101,7 +107,7 @@ export class ClusterConnection {
 
   #get(read: ReadRequest): RequestContext {
     const request = new RequestContext(`${this.server}${read.path}`, HttpMethod.GET);
-    request.setHeaderParam("Accept", "application/json");
+    request.setHeaderParam("Accept", read.accept ?? "application/json");
     for (const [name, value] of Object.entries(read.query)) request.setQueryParam(name, value);
     return request;
   }

@@ -9,6 +9,12 @@ import { retryDelayMs } from "./retry.ts";
 
 type Response = Dispatcher.ResponseData;
 
+/** A 2xx answer, as JSON and as the client library wants it. */
+export interface WholeAnswer {
+  document: unknown;
+  context: ResponseContext;
+}
+
 /** Sends requests of the client library: credentials, retries, and every failure classified. */
 export class Exchange {
   readonly #kubeconfig: Kubeconfig;
@@ -20,11 +26,12 @@ export class Exchange {
   }
 
   /** The whole 2xx answer, after as many attempts as are safe and fit into the deadline. Rejects with a Failure. */
-  async whole(request: RequestContext, deadline: Deadline): Promise<ResponseContext> {
+  async whole(request: RequestContext, deadline: Deadline): Promise<WholeAnswer> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         const response = await this.begin(request, deadline);
-        return inMemory(response, await response.body.text());
+        const text = await response.body.text();
+        return { document: parse(text, request), context: inMemory(response, text) };
       } catch (error) {
         const failure = failureOf(error, request, deadline);
         const delay = deadline.signal.aborted ? undefined : retryDelayMs(failure, effectOf(request), attempt);
@@ -82,6 +89,18 @@ function failureOf(error: unknown, request: RequestContext, deadline: Deadline):
   const cause: unknown = deadline.signal.aborted ? deadline.signal.reason : error;
   const { pathname } = new URL(request.getUrl());
   return classifyApiError(cause, `${request.getHttpMethod()} ${pathname}`, effectOf(request));
+}
+
+/** A gateway's page, or half an answer. The error must not quote it: it may be half a Secret. */
+function parse(text: string, request: RequestContext): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    const op = `${request.getHttpMethod()} ${new URL(request.getUrl()).pathname}`;
+    const message = `the answer of the API server is not whole JSON (${op})`;
+    const ambiguous = effectOf(request) === "write";
+    throw new Failure({ class: "Transient", code: "UnexpectedAnswer", message, op, ambiguous });
+  }
 }
 
 function effectOf(request: RequestContext): Effect {

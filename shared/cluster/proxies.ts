@@ -46,7 +46,7 @@ export class ProxyClient {
       for (const item of await this.#items(path, call)) {
         const parsed = proxy.safeParse(item);
         if (parsed.success) all.proxies.push(parsed.data);
-        else all.unreadable.push({ ...identity.parse(item).metadata, failure: unreadable(item, parsed.error) });
+        else all.unreadable.push(unreadableOf(item, parsed.error));
       }
     }
     return all;
@@ -115,14 +115,26 @@ function parse(object: unknown): Proxy {
   return parsed.data;
 }
 
+/** What has not even a name is no Proxy but some other answer, which proves nothing. */
+function unreadableOf(object: unknown, error: z.ZodError): ProxyList["unreadable"][number] {
+  const named = identity.safeParse(object).data?.metadata;
+  const failure = unreadable(object, error);
+  if (named === undefined) throw failure;
+  return { ...named, failure };
+}
+
 /** Names the fields, never their values. */
 function unreadable(object: unknown, error: z.ZodError): Failure {
   const named = identity.safeParse(object).data?.metadata;
+  if (named === undefined) {
+    const message = "the API server answered something that is no Proxy";
+    return new Failure({ class: "Transient", code: "UnexpectedAnswer", message });
+  }
   const fields = error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ");
   return new Failure({
     class: "Permanent",
     code: "UnreadableProxy",
-    message: `Proxy ${named?.namespace ?? "?"}/${named?.name ?? "?"} does not parse: ${fields}`,
+    message: `Proxy ${named.namespace}/${named.name} does not parse: ${fields}`,
   });
 }
 

@@ -17,6 +17,7 @@ export function retryDelayMs(failure: Failure, effect: Effect, attempt: number):
       // With Retry-After it is the server that sheds load; without, it may be a proxy that lost the answer to a write.
       return failure.retryAfterMs ?? (effect === "read" ? backoff : undefined);
     case "Unreachable":
+    case "UnexpectedAnswer":
       return effect === "read" ? backoff : undefined;
     default:
       return undefined;
