@@ -10,6 +10,11 @@ export interface ResourceKind {
   plural: string;
 }
 
+/** The content type of metadata without the rest: a list asks for the List, a watch for single ones. */
+export function metadataAccept(kind: "PartialObjectMetadata" | "PartialObjectMetadataList"): string {
+  return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
+}
+
 /** The paths that list a namespaced kind: one for all namespaces (`*`), or one each. */
 export function listPaths(kind: ResourceKind, namespaces: readonly string[] | "*"): string[] {
   const root = kind.group === "" ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
@@ -32,6 +37,8 @@ export interface PageRequest {
   path: string;
   labelSelector?: string | undefined;
   pageSize?: number | undefined;
+  /** Asks for PartialObjectMetadata: nothing but kind and metadata of each object. */
+  metadataOnly?: boolean | undefined;
 }
 
 /**
@@ -43,11 +50,12 @@ export async function* listPages(
   request: PageRequest,
   call: ClusterCall,
 ): AsyncGenerator<Page, void> {
-  const { path, labelSelector, pageSize = 500 } = request;
+  const { path, labelSelector, pageSize = 500, metadataOnly = false } = request;
+  const accept = metadataOnly ? { accept: metadataAccept("PartialObjectMetadataList") } : {};
   const query = { limit: String(pageSize), ...(labelSelector === undefined ? {} : { labelSelector }) };
   let token: string | undefined;
   do {
-    const read = { path, query: token === undefined ? query : { ...query, continue: token } };
+    const read = { path, query: token === undefined ? query : { ...query, continue: token }, ...accept };
     const parsed = list.safeParse(await connection.json(read, call));
     if (!parsed.success) throw unexpected(path);
     yield { items: parsed.data.items, resourceVersion: parsed.data.metadata.resourceVersion };

@@ -8,7 +8,7 @@ export interface WatchMessage {
 }
 
 const message = z.object({ type: z.enum(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]), object: z.unknown() });
-const bookmark = z.object({ metadata: z.object({ resourceVersion: z.string().min(1) }) });
+const versioned = z.object({ metadata: z.object({ resourceVersion: z.string().min(1) }) });
 const status = z.object({ code: z.number(), message: z.string() }).partial();
 
 /**
@@ -19,10 +19,10 @@ export async function* watchMessages(body: AsyncIterable<unknown>): AsyncGenerat
   for await (const line of lines(body)) yield parse(line);
 }
 
-/** The version that a bookmark says was reached. */
+/** The version that a message says was reached. */
 export function watchedVersion(object: unknown): string {
-  const parsed = bookmark.safeParse(object);
-  if (!parsed.success) throw failure("UnexpectedAnswer", "the watch sent a bookmark without a version");
+  const parsed = versioned.safeParse(object);
+  if (!parsed.success) throw failure("UnexpectedAnswer", "the watch sent an object without a version");
   return parsed.data.metadata.resourceVersion;
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "#shared/errors/failure.ts";
 import type { ClusterConnection } from "./connection.ts";
 import { classifyApiError } from "./failure.ts";
-import { listPages } from "./pages.ts";
+import { listPages, metadataAccept } from "./pages.ts";
 import { WatchLimit } from "./watch-limit.ts";
 import { type WatchMessage, watchedVersion, watchMessages } from "./watch-stream.ts";
 import { type Change, WatchedObjects } from "./watched-objects.ts";
@@ -33,6 +33,8 @@ export interface WatchOptions {
   connection: ClusterConnection;
   path: string;
   labelSelector?: string;
+  /** Objects come as PartialObjectMetadata: kind and metadata alone. */
+  metadataOnly?: boolean;
   /**
    * Called for one change after another. One that it rejects is told again by a list that comes after a backoff; the
    * changes of other objects go on meanwhile. Abandoned, not awaited, when the signal fires.
@@ -69,6 +71,9 @@ class ResourceWatch {
   readonly #objects: WatchedObjects;
   /** Everything up to here was told; undefined: unknown, list. */
   #version: string | undefined;
+  /** The latest version that the server has shown, whatever became of the watch; undefined: none, or set back. */
+  #reached: string | undefined;
+  #olderLists = 0;
   #listAt = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #refusals = 0;
@@ -110,27 +115,40 @@ class ResourceWatch {
   }
 
   async #list(): Promise<void> {
-    const { connection, path, labelSelector, signal, onListed } = this.#options;
-    const told = this.#version;
+    const { connection, path, labelSelector, metadataOnly, signal, onListed } = this.#options;
+    const watched = this.#version !== undefined;
     const seen = new Set<string>();
     let [listed, missed] = ["", 0];
-    for await (const page of listPages(connection, { path, labelSelector }, { signal })) {
+    for await (const page of listPages(connection, { path, labelSelector, metadataOnly }, { signal })) {
+      this.#expectNoOlder(page.resourceVersion);
       for (const item of page.items) {
         const { key, version, news } = await this.#objects.set(item);
         seen.add(key);
-        if (news && told !== undefined && !isLater(version, told)) missed += 1;
+        if (news && this.#reached !== undefined && !isLater(version, this.#reached)) missed += 1;
       }
       listed = page.resourceVersion;
     }
     for (const key of this.#objects.keys()) {
       if (seen.has(key)) continue;
       await this.#objects.gone(key);
-      if (told !== undefined) missed += 1;
+      if (watched) missed += 1;
     }
-    this.#version = listed;
+    this.#version = this.#reached = listed;
+    this.#olderLists = 0;
     this.#listAt = performance.now() + this.#timing.relistMs;
     if (!this.#tellRefusal()) this.#refusals = 0;
     onListed({ count: this.#objects.size, missed });
+  }
+
+  /**
+   * Throws for a list from before what was told, e.g. of a server that lags behind: objects would seem to vanish. A server
+   * that insists has been set back (etcd was restored), and is believed.
+   */
+  #expectNoOlder(listed: string): void {
+    if (this.#reached === undefined || !isLater(this.#reached, listed)) return;
+    this.#olderLists += 1;
+    if (this.#olderLists < failuresUntilList) throw failure("StaleList", "the list is older than what was told before");
+    this.#reached = undefined;
   }
 
   /** Brings the next list forward when the handler has rejected something. */
@@ -144,14 +162,15 @@ class ResourceWatch {
   }
 
   async #watch(): Promise<void> {
-    const { connection, path, signal } = this.#options;
+    const { connection, path, metadataOnly = false, signal } = this.#options;
+    const accept = metadataOnly ? { accept: metadataAccept("PartialObjectMetadata") } : {};
     const seconds = Math.ceil(this.#timing.watchSeconds * (1 + this.#random()));
     const limit = new WatchLimit(this.#timing.idleMs);
     limit.endIn((seconds + graceSeconds) * 1000);
     limit.endIn(this.#listAt - performance.now());
     try {
       const call = { signal: AbortSignal.any([signal, limit.signal]) };
-      const body = await connection.stream({ path, query: this.#query(seconds) }, call);
+      const body = await connection.stream({ path, query: this.#query(seconds), ...accept }, call);
       for await (const message of watchMessages(limit.guard(body))) {
         // Only a watch that tells something has worked.
         this.#failures = 0;
@@ -178,15 +197,22 @@ class ResourceWatch {
     };
   }
 
+  /** Versions only grow in a watch. After one that went back nothing is certain: the next list decides. */
   async #take({ type, object }: WatchMessage): Promise<void> {
-    if (type === "BOOKMARK") this.#version = watchedVersion(object);
-    else if (type === "DELETED") this.#version = await this.#objects.deleted(object);
-    else this.#version = (await this.#objects.set(object)).version;
+    const version = watchedVersion(object);
+    if (isLater(this.#version, version)) {
+      this.#version = undefined;
+      throw failure("OutOfOrder", "the watch told of an older change after a later one");
+    }
+    if (type === "DELETED") await this.#objects.deleted(object);
+    else if (type !== "BOOKMARK") await this.#objects.set(object);
+    this.#version = this.#reached = version;
   }
 }
 
 /** Versions grow, and compare as whole numbers (documented since Kubernetes 1.35, true before). */
-function isLater(version: string, than: string): boolean {
+function isLater(version: string | undefined, than: string): boolean {
+  if (version === undefined) return false;
   return /^\d+$/.test(version) && /^\d+$/.test(than) && BigInt(version) > BigInt(than);
 }
 

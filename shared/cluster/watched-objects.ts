@@ -52,11 +52,10 @@ export class WatchedObjects {
     return { key, version, news };
   }
 
-  /** From a watch. The end of an object that we have already seen replaced is old news. Answers with its version. */
-  async deleted(object: unknown): Promise<string> {
-    const { key, uid, version } = identify(object);
+  /** From a watch. The end of an object that we have already seen replaced is old news. */
+  async deleted(object: unknown): Promise<void> {
+    const { key, uid } = identify(object);
     if (this.#known.get(key)?.uid === uid) await this.gone(key);
-    return version;
   }
 
   /** Tells whether it is forgotten; not when the handler refused, so that the next list finds it again. */

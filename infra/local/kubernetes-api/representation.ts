@@ -1,4 +1,5 @@
 import { JSONPath } from "jsonpath-plus";
+import { ApiError } from "../kubernetes-objects/api-error.ts";
 import type { Column, Kind } from "../kubernetes-objects/kind.ts";
 import type { KubeObject } from "../kubernetes-objects/kube-object.ts";
 
@@ -9,7 +10,7 @@ export interface Representation {
   streamed(objects: KubeObject[], metadata: object, first: boolean): object;
 }
 
-/** Chooses by the Accept header: tables for kubectl get, JSON for everybody else. */
+/** Chooses by the Accept header: tables for kubectl get, metadata for who asks for no more, JSON for everybody else. */
 export function representationFor(
   kind: Kind,
   accept: string,
@@ -17,6 +18,8 @@ export function representationFor(
   now: number,
 ): Representation {
   const { kind: name, apiVersion } = kind;
+  if (accept.includes("as=PartialObjectMetadata"))
+    return metadataOnly(accept.includes("as=PartialObjectMetadataList;"));
   if (!accept.includes("as=Table;v=v1;"))
     return {
       one: (object) => ({ ...object, apiVersion }),
@@ -25,9 +28,11 @@ export function representationFor(
     };
   const nameColumn = { name: "Name", type: "string", format: "name", description: "Name of the object.", priority: 0 };
   const row = (object: KubeObject): object => {
-    const partial = { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object.metadata };
     const cells = kind.columns.map((column) => cell(column, object, now));
-    return { cells: [object.metadata.name, ...cells], object: includeObject === "Object" ? object : partial };
+    return {
+      cells: [object.metadata.name, ...cells],
+      object: includeObject === "Object" ? object : partial(object.metadata),
+    };
   };
   const table: Representation["streamed"] = (objects, metadata, first) => {
     const columnDefinitions = first ? [nameColumn, ...kind.columns.map((column) => ({ ...column, format: "" }))] : null;
@@ -37,6 +42,28 @@ export function representationFor(
     one: (object) => table([object], { resourceVersion: object.metadata.resourceVersion }, true),
     list: (objects, metadata) => table(objects, metadata, true),
     streamed: table,
+  };
+}
+
+function partial(metadata: object): object {
+  return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata };
+}
+
+/** As the real server, it shows a list only to those who ask for one. */
+function metadataOnly(asList: boolean): Representation {
+  return {
+    one: ({ metadata }) => partial(metadata),
+    list: (items, metadata) => {
+      if (!asList)
+        throw new ApiError(
+          406,
+          "NotAcceptable",
+          "you requested PartialObjectMetadata, but the requested object is a list",
+        );
+      const list = { kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1", metadata };
+      return { ...list, items: items.map((object) => partial(object.metadata)) };
+    },
+    streamed: (_objects, metadata) => partial(metadata),
   };
 }
 
