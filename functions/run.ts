@@ -8,6 +8,7 @@ import { createLogger, parseLogLevels } from "#shared/telemetry/logger.ts";
 import { Metrics } from "#shared/telemetry/metrics.ts";
 import { type FunctionName, functionNames } from "./roles/function-names.ts";
 import type { ProcessContext, Role } from "./roles/process-context.ts";
+import { FollowedProvidersFile } from "./roles/providers.ts";
 
 /** The composition root: which parts of Egress Proxies this process runs. */
 
@@ -82,7 +83,8 @@ async function run(start: NonNullable<(typeof roles)[string]>, only: readonly Fu
       notReady: () => started?.flatMap((role) => role.notReady()) ?? ["the start"],
     });
     parts.add("admin", () => admin.close());
-    const starting = start({ env: process.env, log, levels, metrics, parts, stopping: stopping.signal }, only);
+    const context = { env: process.env, log, levels, metrics, parts, stopping: stopping.signal };
+    const starting = start({ ...context, providersFile: new FollowedProvidersFile(context) }, only);
     started = await Promise.race([starting, stopped]);
     // A start that is cut off fails in its own time; nobody waits for it.
     if (started === undefined) starting.catch(() => undefined);

@@ -3,7 +3,9 @@ import { integer } from "#shared/process/environment.ts";
 
 /** Settings of reconcile. */
 export const reconcileSettings = z.object({
-  RECONCILE_CONCURRENCY: integer(1, 1000).default(10).describe("Proxies of one provider that are reconciled at once."),
+  RECONCILE_CONCURRENCY: integer(1, 1000)
+    .default(10)
+    .describe("Proxies of one provider that a process reconciles at once; a provider's own `concurrency` lowers it."),
   PENDING_POLL_SECONDS: integer(1, 3600)
     .default(10)
     .describe("How often a pending or deleting instance is read; the kubernetes provider's Pods every 2 s."),

@@ -2,6 +2,7 @@ import { type Consumer, createConsumer } from "#shared/jobs/consumer.ts";
 import type { Backoff } from "#shared/jobs/outcome.ts";
 import type { QueueRef } from "#shared/jobs/queue-name.ts";
 import type { JobReport } from "#shared/jobs/run-job.ts";
+import type { ProviderEntry } from "#shared/provider/config.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import type { Logger } from "#shared/telemetry/logger.ts";
 import type { ReconcileSettings } from "./config.ts";
@@ -17,6 +18,9 @@ export interface StartReconcileDeps extends Omit<ReconcileDeps, "pendingPollMs" 
   backoff?: Backoff;
 }
 
+/** A configured provider, and how many of its Proxies one process may reconcile at once. */
+export type FollowedProvider = Pick<ProviderEntry, "name" | "concurrency">;
+
 /** The first wait is long enough that a failing Proxy runs at most 5 times in its first 10 s, finalizer and intent included. */
 const backoffBaseMs = 4_000;
 const backoffMaxMs = 300_000;
@@ -29,15 +33,23 @@ export class ReconcileConsumers {
 
   constructor(deps: StartReconcileDeps) {
     this.#deps = deps;
-    this.#unconfigured = this.#consume({ fn: "reconcile" });
+    this.#unconfigured = this.#consume({ fn: "reconcile" }, deps.settings.RECONCILE_CONCURRENCY);
   }
 
-  /** Takes jobs of exactly these providers from now on. Resolves once the queues of the others are left. */
-  async follow(providers: readonly string[]): Promise<void> {
-    for (const name of providers) {
-      if (!this.#consumers.has(name)) this.#consumers.set(name, this.#consume({ fn: "reconcile", provider: name }));
+  /**
+   * Takes jobs of exactly these providers from now on, of each as many at once as it allows, but never more than the
+   * process does. Resolves once the queues of the others are left.
+   */
+  async follow(providers: readonly FollowedProvider[]): Promise<void> {
+    const most = this.#deps.settings.RECONCILE_CONCURRENCY;
+    for (const { name, concurrency: allowed } of providers) {
+      const concurrency = Math.min(allowed, most);
+      const running = this.#consumers.get(name);
+      if (running === undefined)
+        this.#consumers.set(name, this.#consume({ fn: "reconcile", provider: name }, concurrency));
+      else running.setConcurrency(concurrency);
     }
-    const gone = [...this.#consumers].filter(([name]) => !providers.includes(name));
+    const gone = [...this.#consumers].filter(([name]) => !providers.some((provider) => provider.name === name));
     for (const [name] of gone) this.#consumers.delete(name);
     await Promise.all(gone.map(([, consumer]) => consumer.close()));
   }
@@ -48,7 +60,7 @@ export class ReconcileConsumers {
     this.#consumers.clear();
   }
 
-  #consume(queue: QueueRef): Consumer {
+  #consume(queue: QueueRef, concurrency: number): Consumer {
     const { settings, redis, log, onOutcome } = this.#deps;
     const deps: ReconcileDeps = {
       ...this.#deps,
@@ -59,7 +71,7 @@ export class ReconcileConsumers {
     return createConsumer({
       redis,
       queue,
-      concurrency: settings.RECONCILE_CONCURRENCY,
+      concurrency,
       handler: (run) => reconcile(run, deps),
       backoff: this.#deps.backoff ?? backoffOf(settings),
       log,

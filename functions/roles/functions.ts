@@ -6,8 +6,10 @@ import { Fleet } from "#shared/fleet/fleet.ts";
 import { ProbeSchedule } from "#shared/fleet/probe-schedule.ts";
 import { createConsumer, type JobReport } from "#shared/jobs/consumer.ts";
 import { createProducer, type Producer } from "#shared/jobs/producer.ts";
+import { reconcileQueue } from "#shared/jobs/queue-name.ts";
 import { LeaseStore } from "#shared/lease/store.ts";
 import { parseEnvironment } from "#shared/process/environment.ts";
+import { clusterSettings } from "#shared/process/settings.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import type { FunctionName } from "./function-names.ts";
 import { loggerOf, type ProcessContext, type Role } from "./process-context.ts";
@@ -22,7 +24,7 @@ export async function startFunctions(context: ProcessContext, only: readonly Fun
   const onOutcome = ({ queue, kind }: JobReport): void =>
     context.metrics.jobs.inc({ function: queue.fn, outcome: kind });
   if (only.includes("lease")) startLease(context, redis, onOutcome);
-  if (only.includes("health-probe")) startHealthProbe(context, redis, producer);
+  if (only.includes("health-probe")) await startHealthProbe(context, redis, producer);
   if (only.includes("reconcile")) {
     // Only then: it brings the Kubernetes client, 60 MB that probes and reaping do without.
     const { startReconcile } = await import("./reconcile.ts");
@@ -30,6 +32,9 @@ export async function startFunctions(context: ProcessContext, only: readonly Fun
   }
   return { notReady: () => [] };
 }
+
+/** A verdict makes a job, and the providers file says in which queue. */
+const healthProbeRole = clusterSettings.pick({ PROVIDERS_FILE: true }).extend(healthProbeSettings.shape);
 
 function startLease(context: ProcessContext, redis: RedisClient, onOutcome: (report: JobReport) => void): void {
   const log = loggerOf(context, "lease");
@@ -51,16 +56,21 @@ function startLease(context: ProcessContext, redis: RedisClient, onOutcome: (rep
   context.parts.add("lease", () => consumer.close());
 }
 
-function startHealthProbe(context: ProcessContext, redis: RedisClient, producer: Producer): void {
+async function startHealthProbe(context: ProcessContext, redis: RedisClient, producer: Producer): Promise<void> {
   const log = loggerOf(context, "health-probe");
   const onUnreadable = (error: Error): void => {
     context.metrics.problems.inc({ kind: "registry-record" });
     log.error({ reason: error.message }, "a registry record does not parse; its proxy is not probed");
   };
+  const { PROVIDERS_FILE, ...settings } = parseEnvironment(healthProbeRole, context.env);
+  let configured: string[] = [];
+  await context.providersFile.follow(PROVIDERS_FILE, (entries) => {
+    configured = entries.map(({ name }) => name);
+  });
   const probes = new HealthProbe({
     schedule: new ProbeSchedule({ redis, onUnreadable }),
-    settings: parseEnvironment(healthProbeSettings, context.env),
-    enqueueReconcile: (provider, key) => producer.enqueue({ fn: "reconcile", provider }, key),
+    settings,
+    enqueueReconcile: (provider, key) => producer.enqueue(reconcileQueue(provider, configured.includes(provider)), key),
     onProbe: (probe) => context.metrics.observeProbe(probe),
     log,
   });

@@ -1,6 +1,7 @@
 import type { RunningParts } from "#shared/process/stop.ts";
 import { componentLogger, type Logger, type LogLevels } from "#shared/telemetry/logger.ts";
 import type { Metrics } from "#shared/telemetry/metrics.ts";
+import type { FollowedProvidersFile } from "./providers.ts";
 
 /** What every role gets from the process that it runs in. */
 export interface ProcessContext {
@@ -9,6 +10,7 @@ export interface ProcessContext {
   levels: LogLevels;
   metrics: Metrics;
   parts: RunningParts;
+  providersFile: FollowedProvidersFile;
   /** Fires when the process is to end. */
   stopping: AbortSignal;
 }
@@ -19,6 +21,6 @@ export interface Role {
   notReady: () => string[];
 }
 
-export function loggerOf({ log, levels }: ProcessContext, component: string): Logger {
+export function loggerOf({ log, levels }: Pick<ProcessContext, "log" | "levels">, component: string): Logger {
   return componentLogger(log, component, levels);
 }

@@ -15,7 +15,6 @@ import { ProviderSet } from "#shared/provider/providers.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import { installationOf, openCluster } from "./cluster.ts";
 import { loggerOf, type ProcessContext } from "./process-context.ts";
-import { followProvidersFile } from "./providers.ts";
 
 interface Shared {
   redis: RedisClient;
@@ -50,9 +49,9 @@ export async function startReconcile(context: ProcessContext, shared: Shared): P
     onGone: (key) => context.metrics.forgetProxy(key),
   });
   context.parts.add("reconcile", () => consumers.stop());
-  await followProvidersFile(context, settings.PROVIDERS_FILE, async (entries) => {
+  await context.providersFile.follow(settings.PROVIDERS_FILE, async (entries) => {
     providers.apply(entries);
-    await consumers.follow(providers.names());
+    await consumers.follow(entries);
   });
   log.info({ installation: installation.id, server: connection.server, providers: providers.names() }, "reconciling");
 }

@@ -12,7 +12,6 @@ import type { ProviderEntry } from "#shared/provider/config.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import { openCluster } from "./cluster.ts";
 import { loggerOf, type ProcessContext, type Role } from "./process-context.ts";
-import { followProvidersFile } from "./providers.ts";
 import { openRedis } from "./redis.ts";
 
 /** Turns Kubernetes events and timers into jobs, and exports the gauges of what all processes share. */
@@ -31,7 +30,7 @@ export async function startWatcher(context: ProcessContext): Promise<Role> {
     log: loggerOf(context, "watcher"),
   });
   let known = new Map<string, string>();
-  await followProvidersFile(context, settings.PROVIDERS_FILE, async (entries) => {
+  await context.providersFile.follow(settings.PROVIDERS_FILE, async (entries) => {
     const now = revisions(entries);
     const touched = [...new Set([...known.keys(), ...now.keys()])].filter((name) => known.get(name) !== now.get(name));
     known = now;

@@ -1,6 +1,6 @@
 import type { Fleet } from "#shared/fleet/fleet.ts";
 import type { EnqueueItem, Producer } from "#shared/jobs/producer.ts";
-import type { QueueRef } from "#shared/jobs/queue-name.ts";
+import { type QueueRef, reconcileQueue } from "#shared/jobs/queue-name.ts";
 import { type Proxy, proxyKey } from "#shared/model/proxy.ts";
 import type { Phase } from "#shared/model/proxy-status.ts";
 import { KnownProxies } from "./known-proxies.ts";
@@ -82,7 +82,7 @@ export class ProxyJobs {
   }
 
   #queueOf(provider: string): QueueRef {
-    return this.#deps.providerNames().includes(provider) ? { fn: "reconcile", provider } : unconfigured;
+    return reconcileQueue(provider, this.#deps.providerNames().includes(provider));
   }
 }
 

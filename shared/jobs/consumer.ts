@@ -14,6 +14,8 @@ export type { Handler, JobReport, JobRun } from "./run-job.ts";
 export interface Consumer {
   /** Resolves once jobs are taken. */
   ready(): Promise<void>;
+  /** From now on so many keys run at once. What runs already goes on. */
+  setConcurrency(concurrency: number): void;
   /**
    * Takes no more jobs, fires the signal of those that run and puts their keys back, to run elsewhere at once. After
    * `stopWithinMs` it resolves although a handler ignores its signal; that key stays locked until the process ends.
@@ -82,17 +84,7 @@ export function createConsumer(deps: ConsumerDeps): Consumer {
       running.delete(id);
     }
   };
-  const worker = new SturdyWorker(queueName(queue), process, {
-    connection: redis,
-    prefix: queuePrefix(queue.provider),
-    concurrency: deps.concurrency,
-    lockDuration: timing.lockMs,
-    stalledInterval: timing.stalledCheckMs,
-    // BullMQ would drop a job, and with it its event, after so many deaths of its worker: `runJob` backs off instead.
-    maxStalledCount: 1e9,
-    runRetryDelay: 500,
-  });
-  worker.on("error", (error) => reportError(error, queue, log));
+  const worker = createWorker(deps, timing, process);
   // BullMQ does not tell the handler by itself that another worker may have its job.
   worker.on("lockRenewalFailed", (ids) => {
     for (const id of ids) running.get(id)?.abort(lockLost());
@@ -101,6 +93,9 @@ export function createConsumer(deps: ConsumerDeps): Consumer {
   return {
     async ready() {
       await worker.waitUntilReady();
+    },
+    setConcurrency(concurrency) {
+      worker.concurrency = concurrency;
     },
     async close() {
       isStopping = true;
@@ -111,6 +106,25 @@ export function createConsumer(deps: ConsumerDeps): Consumer {
       await adds.close();
     },
   };
+}
+
+function createWorker(
+  { redis, queue, log, concurrency }: ConsumerDeps,
+  timing: ConsumerTiming,
+  process: (job: Job) => Promise<void>,
+): Worker {
+  const worker = new SturdyWorker(queueName(queue), process, {
+    connection: redis,
+    prefix: queuePrefix(queue.provider),
+    concurrency,
+    lockDuration: timing.lockMs,
+    stalledInterval: timing.stalledCheckMs,
+    // BullMQ would drop a job, and with it its event, after so many deaths of its worker: `runJob` backs off instead.
+    maxStalledCount: 1e9,
+    runRetryDelay: 500,
+  });
+  worker.on("error", (error) => reportError(error, queue, log));
+  return worker;
 }
 
 /** A job whose data is not even JSON becomes a job without data; BullMQ would throw, and hand it out again for ever. */

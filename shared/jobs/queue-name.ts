@@ -12,6 +12,11 @@ export interface QueueRef {
   provider?: string;
 }
 
+/** Where a Proxy's jobs go: a provider that is not configured has no consumer of its own. */
+export function reconcileQueue(provider: string, isConfigured: boolean): QueueRef {
+  return isConfigured ? { fn: "reconcile", provider } : { fn: "reconcile" };
+}
+
 /** `reconcile.<provider>`, or `reconcile`. */
 export function queueName(queue: QueueRef): string {
   return queue.provider === undefined ? queue.fn : `${queue.fn}.${queue.provider}`;

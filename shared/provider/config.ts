@@ -33,7 +33,7 @@ const fileSchema = z.strictObject({
     .min(1, "expected at least one provider"),
 });
 
-/** A provider of the file. `concurrency` is read and not used yet: RECONCILE_CONCURRENCY counts for every provider. */
+/** A provider of the file. `concurrency`: Proxies that one process reconciles at once; RECONCILE_CONCURRENCY caps it. */
 export type ProviderEntry = z.infer<typeof entrySchema> & {
   /** Hash of type and settings: another one means another provider behind the same name. */
   revision: string;

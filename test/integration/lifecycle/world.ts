@@ -50,7 +50,7 @@ export async function startWorld(options: WorldOptions = {}) {
     const next = new Map(providers.map((provider) => [provider.name, provider]));
     const names = new Set([...before.keys(), ...next.keys()]);
     knobs.providers = next;
-    await consumers.follow([...next.keys()]);
+    await consumers.follow([...next.keys()].map((name) => ({ name, concurrency: 10 })));
     const touched = [...names].filter((name) => before.get(name) !== next.get(name));
     await watcher.setProviders([...next.keys()], touched);
   };
