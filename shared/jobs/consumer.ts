@@ -148,6 +148,7 @@ function logReport(log: JobLog, { queue, failure, ...rest }: JobReport): void {
   const fields = { queue: queueName(queue), ...rest };
   if (rest.kind === "garbage") log.warn(fields, "dropped a job that is not of ours");
   else if (failure === undefined) log.debug(fields, "job ended");
+  else if (rest.kind === "conflict") log.debug({ ...fields, reason: failure.message }, "what was read is not current");
   else log.warn({ ...fields, class: failure.class, code: failure.code, reason: failure.message }, "job failed");
 }
 

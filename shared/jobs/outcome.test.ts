@@ -46,6 +46,12 @@ test("an error without a class is Transient", () => {
   expect(outcome).toMatchObject({ kind: "backoff", failure: { class: "Transient", message: "boom" } });
 });
 
+test("a conflict is no failure: the key runs again soon, however often it failed before", () => {
+  const error = new Failure({ class: "Transient", code: "Conflict", message: "m" });
+  const outcome = decideOutcome({ how: "threw", error, aborted: false }, { ...context, failures: 9 });
+  expect(outcome).toEqual({ kind: "conflict", delayMs: 1_000, failures: "keep", failure: error });
+});
+
 test("an aborted run goes again at once and is not counted, whatever it threw", () => {
   const ending = { ...threw("Permanent"), aborted: true };
   expect(decideOutcome(ending, context)).toEqual({ kind: "aborted", delayMs: 0, failures: "keep" });

@@ -21,7 +21,7 @@ export type Ending =
   | { how: "threw"; error: unknown; aborted: boolean };
 
 export interface Outcome {
-  kind: "done" | "requeued" | "aborted" | "backoff" | "slow" | "permanent";
+  kind: "done" | "requeued" | "aborted" | "conflict" | "backoff" | "slow" | "permanent";
   /** When the key runs again without an event; absent: never. */
   delayMs?: number;
   /** What happens to the counter of failures in a row, which drives the exponential backoff alone. */
@@ -49,8 +49,15 @@ export function decideOutcome(ending: Ending, context: OutcomeContext): Outcome 
   return { kind: "requeued", delayMs: Math.ceil(delayMs), failures: "reset" };
 }
 
+/** Long enough that whoever writes at the same time is through, and that a lasting quarrel costs little. */
+const conflictMs = 1_000;
+
 function failed(error: unknown, { failures, backoff, random }: OutcomeContext): Outcome {
   const failure = toFailure(error);
+  const jittered = (ms: number): number => Math.round(ms / 2 + (random() * ms) / 2);
+  // Somebody else changed the object since it was read. Nothing is wrong: the next run reads it anew.
+  if (failure.class === "Transient" && failure.code === "Conflict")
+    return { kind: "conflict", delayMs: jittered(conflictMs), failures: "keep", failure };
   // Whoever refused knows better than our constant, also when it asks for less; but nothing sleeps for days.
   const asked = Math.min(failure.retryAfterMs ?? 0, backoff.permanentMs);
   if (failure.class === "QuotaExceeded")
@@ -58,8 +65,7 @@ function failed(error: unknown, { failures, backoff, random }: OutcomeContext): 
   if (failure.class === "Permanent")
     return { kind: "permanent", delayMs: asked || backoff.permanentMs, failures: "keep", failure };
   // Transient; or a NotFound that nobody handled, which is a surprise and may pass.
-  const full = Math.min(backoff.maxMs, backoff.baseMs * 2 ** failures);
   // Equal jitter: never less than half, so that backoff still grows; spread, so that keys do not march in step.
-  const delayMs = Math.round(full / 2 + (random() * full) / 2);
+  const delayMs = jittered(Math.min(backoff.maxMs, backoff.baseMs * 2 ** failures));
   return { kind: "backoff", delayMs: Math.max(delayMs, asked), failures: "count", failure };
 }
