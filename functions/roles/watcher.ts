@@ -3,14 +3,14 @@ import { type ProxyHandlers, Watcher } from "#functions/watcher/watcher.ts";
 import type { ClusterConnection } from "#shared/cluster/connection.ts";
 import { watchProxies } from "#shared/cluster/watch-proxies.ts";
 import { Fleet } from "#shared/fleet/fleet.ts";
-import { createProducer, type Producer } from "#shared/jobs/producer.ts";
-import { listQueues, queueName } from "#shared/jobs/queue-name.ts";
+import { createProducer } from "#shared/jobs/producer.ts";
+import { listQueues } from "#shared/jobs/queue-name.ts";
 import { createStuckKeySweep } from "#shared/jobs/sweep.ts";
 import { parseEnvironment } from "#shared/process/environment.ts";
 import { type ClusterSettings, clusterSettings, watchedNamespaces } from "#shared/process/settings.ts";
 import type { ProviderEntry } from "#shared/provider/config.ts";
-import type { RedisClient } from "#shared/redis/connect.ts";
 import { openCluster } from "./cluster.ts";
+import { exportGauges } from "./gauges.ts";
 import { loggerOf, type ProcessContext, type Role } from "./process-context.ts";
 import { openRedis } from "./redis.ts";
 
@@ -21,10 +21,11 @@ export async function startWatcher(context: ProcessContext): Promise<Role> {
   const redis = openRedis(context, "watcher", "wait");
   const producer = createProducer({ redis, log: loggerOf(context, "jobs") });
   context.parts.add("watcher producer", () => producer.close());
+  const fleet = new Fleet({ redis });
   const watcher = new Watcher({
     settings,
     producer,
-    fleet: new Fleet({ redis }),
+    fleet,
     sweepStuckKeys: createStuckKeySweep({ redis, producer, log: loggerOf(context, "jobs") }),
     watchProxies: proxyWatch(context, settings, connection),
     log: loggerOf(context, "watcher"),
@@ -38,7 +39,12 @@ export async function startWatcher(context: ProcessContext): Promise<Role> {
   });
   watcher.start();
   context.parts.add("watcher", () => watcher.stop());
-  exportGauges(context, { watcher, redis, producer });
+  exportGauges(context.metrics, {
+    proxiesByPhase: () => watcher.countByPhase(),
+    fleet,
+    queues: () => listQueues(redis),
+    depth: (queue) => producer.depth(queue),
+  });
   return { notReady: () => (watcher.synced ? [] : ["the first list of Proxies"]) };
 }
 
@@ -68,39 +74,4 @@ function proxyWatch(context: ProcessContext, settings: ClusterSettings, connecti
         log.warn({ code, reason: message }, "the watch of Proxies failed and is tried again");
       },
     });
-}
-
-/** State that all processes share is exported by the watcher alone, so that nothing counts twice. */
-function exportGauges(
-  context: ProcessContext,
-  deps: { watcher: Watcher; redis: RedisClient; producer: Producer },
-): void {
-  const { metrics } = context;
-  const fleet = new Fleet({ redis: deps.redis });
-  const depths = async () => {
-    const queues = await listQueues(deps.redis);
-    return await Promise.all(
-      queues.map(async (queue) => ({ queue: queueName(queue), depth: await deps.producer.depth(queue) })),
-    );
-  };
-  metrics.sharedGauge("proxy_operator_proxies", "Proxies by phase.", ["phase"], () =>
-    Promise.resolve([...deps.watcher.countByPhase()].map(([phase, value]) => ({ labels: { phase }, value }))),
-  );
-  metrics.sharedGauge(
-    "proxy_operator_leases_active",
-    "Leases that hold a proxy, by its provider.",
-    ["provider"],
-    async () => [...(await fleet.counts())].map(([provider, { leases }]) => ({ labels: { provider }, value: leases })),
-  );
-  metrics.sharedGauge("proxy_operator_queue_jobs", "Jobs by queue and state.", ["queue", "state"], async () =>
-    (await depths()).flatMap(({ queue, depth: { waiting, delayed, active } }) =>
-      Object.entries({ waiting, delayed, active }).map(([state, value]) => ({ labels: { queue, state }, value })),
-    ),
-  );
-  metrics.sharedGauge(
-    "proxy_operator_queue_oldest_age_seconds",
-    "Age of the job that waits longest.",
-    ["queue"],
-    async () => (await depths()).map(({ queue, depth }) => ({ labels: { queue }, value: depth.oldestAgeSeconds })),
-  );
 }
