@@ -2,7 +2,9 @@ import { z } from "zod";
 import { dnsLabelPattern } from "#shared/model/names.ts";
 
 const label = z.string().max(63).regex(new RegExp(dnsLabelPattern), "expected a DNS label: a-z, 0-9 and -");
-const place = z.string().min(1).max(63);
+/** JSON can spell half a character (`"\\ud800"`), which no UTF-8 can say: Redis would hold another text. */
+const text = z.string().refine((value) => value.isWellFormed(), "expected Unicode text without lone surrogates");
+const place = text.min(1).max(63);
 
 /** A site that a lease is for. Lower case, so that one site has one name. */
 export const target = z
@@ -36,7 +38,7 @@ const selector = z
     region: place.optional(),
     zone: place.optional(),
     labels: z
-      .record(z.string().min(1).max(317), z.string().max(63))
+      .record(text.min(1).max(317), text.max(63))
       .refine((labels) => Object.keys(labels).length <= 16, "expected at most 16 labels")
       .optional()
       .describe("Labels of the Proxy; all of them must be there."),
@@ -58,9 +60,18 @@ export const acquireRequest = z.preprocess(
 export const leaseTokenHeader = z.looseObject({ "lease-token": z.string().min(1).max(256).optional() });
 
 /** Where a list goes on: the `nextCursor` of the answer before. */
-export const cursor = z
-  .string()
-  .max(1024)
-  .regex(/^[A-Za-z0-9_-]+$/, "expected the nextCursor of the answer before");
+const notACursor = "expected the nextCursor of the answer before";
+const cursor = z.string().max(1024, { error: notACursor, abort: true });
+
+/** Of leases: where Redis's scan of an index goes on. Redis refuses more than 64 bits. */
+export const leaseCursor = cursor
+  .regex(/^\d{1,20}$/, { error: notACursor, abort: true })
+  .refine((digits) => BigInt(digits) < 2n ** 64n, notACursor);
+
+/** Of proxies: namespace, name and member of the last one, in base64url. */
+export const proxyCursor = cursor.refine((encoded) => {
+  const bytes = Buffer.from(encoded, "base64url");
+  return bytes.toString("base64url") === encoded && /^[^/]+\/[^/]+\/[^/]+:\d+$/.test(bytes.toString());
+}, notACursor);
 
 export const leaseId = z.string().min(1).max(128);

@@ -42,6 +42,8 @@ export function createHttp(log: Logger): FastifyInstance {
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
     const text = decodeUtf8(body);
     if (text === undefined) done(new Problem("malformed-request", { detail: "The body is not UTF-8." }));
+    // Clients name the type also where they send nothing; the route judges whether it can do without.
+    else if (text === "") done(null, undefined);
     else void parseJson(request, text, done);
   });
   app.setNotFoundHandler((_request, reply) => sendProblem(reply, new Problem("route-not-found")));

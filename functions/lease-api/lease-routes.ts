@@ -25,7 +25,7 @@ const listQuery = z.strictObject({
   owner: input.owner.optional(),
   target: input.target.optional(),
   proxy: input.proxyName.optional(),
-  cursor: input.cursor.optional(),
+  cursor: input.leaseCursor.optional(),
 });
 
 /** The calls under /v1/leases. */

@@ -50,6 +50,11 @@ test.each([
     "selector.labels",
     { selector: { labels: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, "v"])) } },
   ],
+  ["selector.region", { selector: { region: "\ud800" } }],
+  ["selector.zone", { selector: { zone: "a\udc00" } }],
+  ["selector.labels.tier", { selector: { labels: { tier: "\ud800" } } }],
+  ["selector.labels.\ufffd", { selector: { labels: { "\ud800": "a" } } }],
+  ["\ufffd", { "\udfff": 1 }],
   ["selector.colour", { selector: { colour: "red" } }],
   ["waitSecs", { waitSecs: 1 }],
   ["the body", [1]],
@@ -65,6 +70,15 @@ test.each([
   ["/v1/leases?proxy=p1", "proxy"],
   ["/v1/leases?owner=a&owner=b", "owner"],
   ["/v1/leases?cursor=%20", "cursor"],
+  ["/v1/leases?cursor=", "cursor"],
+  ["/v1/leases?cursor=abc", "cursor"],
+  ["/v1/leases?cursor=-1", "cursor"],
+  ["/v1/leases?cursor=18446744073709551616", "cursor"],
+  ["/v1/leases?cursor=99999999999999999999", "cursor"],
+  [`/v1/leases?cursor=${"9".repeat(1100)}`, "cursor"],
+  ["/v1/proxies?cursor=abc", "cursor"],
+  ["/v1/proxies?cursor=17", "cursor"],
+  ["/v1/proxies?cursor=_", "cursor"],
   ["/v1/proxies?state=happy", "state"],
 ])("a bad query is refused with the name of the field: %s", async (url, field) => {
   const answer = await api.call("GET", url, { token });
@@ -73,7 +87,7 @@ test.each([
 
 test.each([
   ["not JSON", "{", 400, "malformed-request"],
-  ["an empty JSON body", "", 400, "malformed-request"],
+  ["a blank JSON body", " ", 400, "malformed-request"],
   ["a prototype", '{"__proto__": {"a": 1}}', 400, "malformed-request"],
   ["a constructor", '{"constructor": {"prototype": {}}}', 400, "malformed-request"],
   ["deep JSON", "[".repeat(5_000), 400, "malformed-request"],
@@ -82,6 +96,16 @@ test.each([
 ])("%s is refused", async (_, body, status, code) => {
   const answer = await api.call("POST", "/v1/leases", { token, body });
   expect(answer).toMatchObject({ status, json: { type: type(code) } });
+});
+
+test("an empty body asks for any proxy, with a type or without", async () => {
+  const head = `POST /v1/leases HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n`;
+  for (const contentType of ["", "Content-Type: application/json\r\n"])
+    expect(await raw(`${head}${contentType}Content-Length: 0\r\n\r\n`)).toContain(type("nothing-free"));
+});
+
+test("the largest cursor that Redis takes is taken", async () => {
+  expect(await api.call("GET", "/v1/leases?cursor=18446744073709551615", { token })).toMatchObject({ status: 200 });
 });
 
 test("bad UTF-8 is refused", async () => {

@@ -2,7 +2,7 @@ import type { FastifyPluginCallbackZod } from "@fastify/type-provider-zod";
 import { z } from "zod";
 import { proxyStates } from "#shared/lease/counts.ts";
 import type { Proxies } from "#shared/lease/proxies.ts";
-import { cursor, namespace, provider } from "./acquire-request.ts";
+import { namespace, provider, proxyCursor } from "./acquire-request.ts";
 import { callerOf, checkNamespace, type createGuard } from "./caller.ts";
 import { Problem } from "./problems.ts";
 import { proxyAnswer, proxyList, toProxyAnswer } from "./proxy-answer.ts";
@@ -16,7 +16,7 @@ const listQuery = z.strictObject({
   namespace: namespace.optional(),
   provider: provider.optional(),
   state: z.enum(proxyStates).optional(),
-  cursor: cursor.optional(),
+  cursor: proxyCursor.optional(),
 });
 const byName = z.strictObject({ namespace, name: z.string().min(1).max(253) });
 

@@ -44,6 +44,8 @@ function invalidRequest(issues: readonly Issue[]): Problem {
     if (!unknown.success) return [{ field: path.join(".") || "the body", message }];
     return unknown.data.keys.map((key) => ({ field: [...path, key].join("."), message: "unknown field" }));
   });
+  // A field's name may be the client's word: half a character in it would make the answer unreadable for some.
+  for (const error of errors) error.field = error.field.toWellFormed();
   const detail = errors.map((error) => `${error.field}: ${error.message}`).join("; ");
   return new Problem("invalid-request", { detail, extensions: { errors } });
 }
