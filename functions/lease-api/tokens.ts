@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { parse } from "yaml";
 import { z } from "zod";
 import { dnsLabelPattern } from "#shared/model/names.ts";
+import { plainWords } from "#shared/model/plain-words.ts";
 
 const scopes = ["read", "lease", "admin"] as const;
 export type Scope = (typeof scopes)[number];
@@ -33,7 +34,7 @@ const tokenList = z
  * somebody may have put the token itself in place of its hash.
  */
 export function parseTokens(text: string): ApiToken[] {
-  const result = tokenList.safeParse(parseYaml(text));
+  const result = tokenList.safeParse(parseYaml(text), { error: plainWords });
   if (result.success) return result.data.tokens;
   const lines = result.error.issues.map((issue) => {
     const keys = issue.code === "unrecognized_keys" ? ` (${issue.keys.join(", ")})` : "";

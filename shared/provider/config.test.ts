@@ -1,9 +1,16 @@
 import { expect, test } from "vitest";
 import { parseProviders } from "./config.ts";
+import { kubernetesSettings } from "./kubernetes/settings.ts";
 
 function entry(settings: string, type = "kubernetes"): string {
   return `providers: [{name: ok, type: kubernetes}, {name: lab, type: ${type}, ${settings}}]`;
 }
+
+/** Twelve lines of nine aliases each of the line before. */
+const bomb = [
+  'l0: &l0 ["x"]',
+  ...Array.from({ length: 12 }, (_, n) => `l${n + 1}: &l${n + 1} [${Array(9).fill(`*l${n}`).join(", ")}]`),
+].join("\n");
 
 test("a provider needs a name and a type, everything else has a default", () => {
   const [lab] = parseProviders("providers:\n- name: lab\n  type: kubernetes\n");
@@ -31,7 +38,7 @@ test.each([
   [
     "a wrong type",
     entry('kubernetes: {connectPorts: ["443"]}'),
-    /^providers\[1\]\.kubernetes\.connectPorts\[0\]: .*expected (int|number)/m,
+    /^providers\[1\]\.kubernetes\.connectPorts\[0\]: expected a number, not text: remove the quotes$/m,
   ],
   [
     "a port out of range",
@@ -65,7 +72,23 @@ test.each([
     /^providers\[0\]\.name: .*63/m,
   ],
   ["no provider", "providers: []", /^providers: expected at least one provider/m],
-  ["an empty file", "", /^the file: .*expected object/m],
+  ["an empty file", "", /^the file: expected the key providers with a list$/m],
+  ["a list without a key", "[{name: a, type: kubernetes}]", /^the file: expected the key providers/m],
+  ["a key without a list", "providers:", /^providers: expected a list of providers$/m],
+  ["a number as the name", "providers: [{name: 7, type: kubernetes}]", /^providers\[0\]\.name: expected text/m],
+  [
+    "an amount of the wrong type",
+    entry("kubernetes: {resources: {limits: {cpu: true}}}"),
+    /^providers\[1\]\.kubernetes\.resources\.limits\.cpu: expected text or a number, not true or false$/m,
+  ],
+  ["aliases that expand to gigabytes", bomb, /^not YAML that can be read: its aliases expand to too much/m],
+  ["an alias of nothing", "providers: *nobody", /^not YAML/m],
+  ["a type that contains itself", "providers: [{name: a, type: &t [*t]}]", /^providers\[0\]\.type: .*a list/m],
+  [
+    "a block that contains itself",
+    entry("kubernetes: &k {nodeSelector: *k}"),
+    /nodeSelector\.nodeSelector: expected text/m,
+  ],
   ["an entry that is no object", "providers: [lab]", /^providers\[0\]: expected a provider with name and type/m],
   ["a key given twice", "providers: [{name: a, name: b, type: kubernetes}]", /^not YAML: .*line 1/m],
   [
@@ -85,6 +108,23 @@ test.each([
   ],
 ])("%s is an error that names its path", (_, text, expected) => {
   expect(() => parseProviders(text)).toThrow(expected);
+});
+
+test.each([bomb, "providers: [{name: a, type: &t [*t]}]", "providers: *nobody", "- {", ""])(
+  "whatever is wrong with a file, it is said as that: %j",
+  (text) => {
+    expect(() => parseProviders(text)).toThrow(expect.objectContaining({ code: "InvalidProvidersFile" }));
+  },
+);
+
+test("no message has words of the schema library", () => {
+  const settings = Object.keys(kubernetesSettings.shape).map((key) => `${key}: !!float 1.5`);
+  const wrong = [
+    entry(`kubernetes: {${settings.join(", ")}}`),
+    entry("concurrency: x"),
+    "providers: [{name: [], type: kubernetes}]",
+  ];
+  for (const text of wrong) expect(() => parseProviders(text)).toThrow(/^(?!.*(Invalid|Too (big|small)|received))/s);
 });
 
 test("all errors are named at once", () => {

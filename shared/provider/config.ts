@@ -3,6 +3,7 @@ import { parseDocument } from "yaml";
 import { z } from "zod";
 import { Failure } from "#shared/errors/failure.ts";
 import { dnsLabelPattern } from "#shared/model/names.ts";
+import { plainWords, typeOf } from "#shared/model/plain-words.ts";
 import { kubernetesSettings } from "./kubernetes/settings.ts";
 
 const name = z
@@ -27,11 +28,14 @@ const entrySchema = z.discriminatedUnion("type", [
 const builtIn = ["kubernetes"];
 const planned = ["gcp", "kvm"];
 
-const fileSchema = z.strictObject({
-  providers: z
-    .array(z.looseObject({}, "expected a provider with name and type"))
-    .min(1, "expected at least one provider"),
-});
+const fileSchema = z.strictObject(
+  {
+    providers: z
+      .array(z.looseObject({}, "expected a provider with name and type"), "expected a list of providers")
+      .min(1, "expected at least one provider"),
+  },
+  "expected the key providers with a list",
+);
 
 /** A provider of the file. `concurrency`: Proxies that one process reconciles at once; RECONCILE_CONCURRENCY caps it. */
 export type ProviderEntry = z.infer<typeof entrySchema> & {
@@ -39,19 +43,21 @@ export type ProviderEntry = z.infer<typeof entrySchema> & {
   revision: string;
 };
 
+const explained = { error: plainWords };
+
 /**
  * Reads the text of a providers file. Throws Permanent `InvalidProvidersFile` whose message names every error with its
- * path, one per line, e.g. `providers[1].kubernetes.connectPorts[0]: Invalid input: expected int, received string`.
+ * path, one per line, e.g. `providers[1].kubernetes.connectPorts[0]: expected a number, not text: remove the quotes`.
  */
 export function parseProviders(text: string): ProviderEntry[] {
-  const file = fileSchema.safeParse(parseYaml(text));
+  const file = fileSchema.safeParse(parseYaml(text), explained);
   if (!file.success) throw invalid(file.error.issues.map((issue) => line(issue.path, issue)));
   const errors: string[] = [];
   const entries: ProviderEntry[] = [];
   for (const [index, raw] of file.data.providers.entries()) {
     const path = ["providers", index];
     const problems = [...typeProblems(raw, path), ...foreignBlocks(raw, path)];
-    const parsed = problems.length > 0 ? undefined : entrySchema.safeParse(raw);
+    const parsed = problems.length > 0 ? undefined : entrySchema.safeParse(raw, explained);
     errors.push(...problems, ...(parsed?.error?.issues ?? []).map((issue) => line([...path, ...issue.path], issue)));
     const twin = file.data.providers.findIndex((other) => other["name"] === raw["name"]);
     if (twin < index && typeof raw["name"] === "string")
@@ -67,7 +73,12 @@ function parseYaml(text: string): unknown {
   const [error] = document.errors;
   // Only the first line of the message: the others quote the file.
   if (error !== undefined) throw invalid([`not YAML: ${error.message.split("\n")[0]?.replace(/:$/, "")}`]);
-  return document.toJS();
+  try {
+    return document.toJS();
+  } catch {
+    // A bomb: few lines that would expand to gigabytes.
+    throw invalid(["not YAML that can be read: its aliases expand to too much, or to nothing: write the values out"]);
+  }
 }
 
 function typeProblems(raw: Record<string, unknown>, path: PropertyKey[]): string[] {
@@ -76,7 +87,9 @@ function typeProblems(raw: Record<string, unknown>, path: PropertyKey[]): string
   if (typeof type === "string" && builtIn.includes(type)) return [];
   if (typeof type === "string" && planned.includes(type))
     return [`${at}: type ${type} is not built in yet: remove this provider`];
-  return [`${at}: expected one of ${builtIn.join(", ")}, received ${JSON.stringify(type) ?? "nothing"}`];
+  return [
+    `${at}: expected one of ${builtIn.join(", ")}, received ${typeof type === "string" ? JSON.stringify(type) : typeOf(type)}`,
+  ];
 }
 
 function foreignBlocks(raw: Record<string, unknown>, path: PropertyKey[]): string[] {
