@@ -37,6 +37,36 @@ test("a wrong setting ends the start and is named, before anything is dialled", 
   );
 });
 
+test("all that is wrong with the settings of a role is said at once, each with what to do", () => {
+  const env = { REDIS_URL: "redis://:hunter2@host:port", RESYNC_SECONDS: "1", LEASE_API_PORT: "x", ADMIN_PORT: "-1" };
+  const { code, err } = run(["functions/run.ts", "all"], env);
+  expect(code).toBe(1);
+  const lines = err.split("\n").filter((line) => line.startsWith("  "));
+  expect(lines.map((line) => line.trim().split(":", 1)[0])).toEqual([
+    "ADMIN_PORT",
+    "REDIS_URL",
+    "POD_NAMESPACE",
+    "PROVIDERS_FILE",
+    "RESYNC_SECONDS",
+    "LEASE_API_PORT",
+    "LEASE_TOKENS_FILE",
+  ]);
+  expect(err).toMatch(/REDIS_URL: .*expected redis:/);
+  expect(err).toMatch(/LEASE_TOKENS_FILE: is required and not set: .*LEASE_API_INSECURE_NO_AUTH=true/);
+  expect(err).not.toContain("hunter2");
+});
+
+test("a role is asked only for the settings that it reads", () => {
+  const names = (...args: string[]): (string | undefined)[] =>
+    run(["functions/run.ts", ...args])
+      .err.split("\n")
+      .filter((line) => line.startsWith("  "))
+      .map((line) => line.trim().split(":", 1)[0]);
+  expect(names("functions", "--only", "lease")).toEqual(["REDIS_URL"]);
+  expect(names("functions", "--only", "health-probe")).toEqual(["REDIS_URL", "PROVIDERS_FILE"]);
+  expect(names("lease-api")).toEqual(["REDIS_URL", "LEASE_TOKENS_FILE"]);
+});
+
 /** How many modules of the Kubernetes client a role imports, as Node itself resolves them. */
 function kubernetesModules(role: string): number {
   const script = `

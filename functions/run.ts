@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { startAdminServer } from "#shared/process/admin-server.ts";
-import { parseEnvironment } from "#shared/process/environment.ts";
+import { checkEnvironment, parseEnvironment } from "#shared/process/environment.ts";
 import { processSettings } from "#shared/process/settings.ts";
 import { RunningParts, stopSignal } from "#shared/process/stop.ts";
 import { createLogger, parseLogLevels } from "#shared/telemetry/logger.ts";
@@ -9,6 +9,7 @@ import { Metrics } from "#shared/telemetry/metrics.ts";
 import { type FunctionName, functionNames } from "./roles/function-names.ts";
 import type { ProcessContext, Role } from "./roles/process-context.ts";
 import { FollowedProvidersFile } from "./roles/providers.ts";
+import { settingsOfRole } from "./roles/settings.ts";
 
 /** The composition root: which parts of Egress Proxies this process runs. */
 
@@ -50,14 +51,17 @@ async function main(): Promise<number> {
   });
   if (values.help) return print(help);
   if (values.version) return print(`${version()}\n`);
-  const start = roles[positionals[0] ?? ""];
+  const role = positionals[0] ?? "";
+  const start = roles[role];
   if (start === undefined || positionals.length !== 1)
     return misuse(`expected one role: ${Object.keys(roles).join(", ")}`);
   const only = values.only?.split(",") ?? [...functionNames];
   const unknown = only.filter((name) => !isFunctionName(name));
   if (unknown.length > 0)
     return misuse(`--only: unknown function ${unknown.join(", ")}; there are ${functionNames.join(", ")}`);
-  return await run(start, only.filter(isFunctionName));
+  const functions = only.filter(isFunctionName);
+  checkEnvironment(settingsOfRole(role, functions), process.env);
+  return await run(start, functions);
 }
 
 async function run(start: NonNullable<(typeof roles)[string]>, only: readonly FunctionName[]): Promise<number> {

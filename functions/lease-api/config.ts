@@ -16,6 +16,9 @@ export const leaseApiSettings = z
   })
   .refine((settings) => settings.LEASE_TOKENS_FILE !== undefined || settings.LEASE_API_INSECURE_NO_AUTH, {
     path: ["LEASE_TOKENS_FILE"],
-    error: "is required unless LEASE_API_INSECURE_NO_AUTH is true",
+    error:
+      "is required and not set: name the file with the API tokens, or set LEASE_API_INSECURE_NO_AUTH=true to serve everybody without",
+    // Also while another setting is wrong: nobody is to be told of them one by one.
+    when: () => true,
   });
 export type LeaseApiSettings = z.infer<typeof leaseApiSettings>;

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { healthProbeSettings } from "#functions/health-probe/config.ts";
 import { HealthProbe } from "#functions/health-probe/health-probe.ts";
 import { createLeaseFunction } from "#functions/lease/lease.ts";
 import { Fleet } from "#shared/fleet/fleet.ts";
@@ -9,11 +8,11 @@ import { createProducer, type Producer } from "#shared/jobs/producer.ts";
 import { reconcileQueue } from "#shared/jobs/queue-name.ts";
 import { LeaseStore } from "#shared/lease/store.ts";
 import { parseEnvironment } from "#shared/process/environment.ts";
-import { clusterSettings } from "#shared/process/settings.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import type { FunctionName } from "./function-names.ts";
 import { loggerOf, type ProcessContext, type Role } from "./process-context.ts";
 import { openRedis } from "./redis.ts";
+import { healthProbeRole } from "./settings.ts";
 
 /** Works on jobs and probes proxies: all functions, or some of them. */
 export async function startFunctions(context: ProcessContext, only: readonly FunctionName[]): Promise<Role> {
@@ -32,9 +31,6 @@ export async function startFunctions(context: ProcessContext, only: readonly Fun
   }
   return { notReady: () => [] };
 }
-
-/** A verdict makes a job, and the providers file says in which queue. */
-const healthProbeRole = clusterSettings.pick({ PROVIDERS_FILE: true }).extend(healthProbeSettings.shape);
 
 function startLease(context: ProcessContext, redis: RedisClient, onOutcome: (report: JobReport) => void): void {
   const log = loggerOf(context, "lease");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { flag, integer, parseEnvironment, SettingsError } from "./environment.ts";
+import { checkEnvironment, flag, integer, parseEnvironment, SettingsError } from "./environment.ts";
 
 const schema = z.object({
   ADDRESS: z.string({ error: "expected an address" }),
@@ -20,8 +20,24 @@ test("every bad setting is named with what was expected, in one error", () => {
   const parse = (): unknown => parseEnvironment(schema, { COUNT: "11", LOUD: "yes" });
   expect(parse).toThrow(SettingsError);
   expect(parse).toThrow(
-    /ADDRESS: is required and not set[\s\S]*COUNT: expected a whole number from 1 to 10[\s\S]*LOUD: expected true or false/,
+    /ADDRESS: is required and not set: expected an address[\s\S]*COUNT: expected a whole number from 1 to 10[\s\S]*LOUD: expected true or false/,
   );
+});
+
+test("what is wrong with several schemas is one error, and nothing is named twice", () => {
+  const other = z.object({ COUNT: integer(1, 10), PATH_OF: z.string("expected a path") });
+  expect(() => checkEnvironment([schema, other], { COUNT: "0" })).toThrow(
+    new SettingsError(
+      [
+        "invalid settings:",
+        "  ADDRESS: is required and not set: expected an address",
+        "  COUNT: expected a whole number from 1 to 10",
+        "  PATH_OF: is required and not set: expected a path",
+        "See docs/settings.md.",
+      ].join("\n"),
+    ),
+  );
+  checkEnvironment([schema, other], { ADDRESS: "a", COUNT: "1", PATH_OF: "b" });
 });
 
 test("a value is never repeated, since it may be a secret", () => {

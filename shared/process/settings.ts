@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseRedisUrl } from "#shared/redis/url.ts";
 import { parseLogLevels } from "#shared/telemetry/logger.ts";
 import { integer } from "./environment.ts";
 
@@ -7,6 +8,14 @@ function mustBeLevels(text: string, context: z.RefinementCtx): void {
     parseLogLevels(text);
   } catch (error) {
     context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "expected a level" });
+  }
+}
+
+function mustBeRedisUrl(url: string, context: z.RefinementCtx): void {
+  try {
+    parseRedisUrl(url);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "expected a Redis url" });
   }
 }
 
@@ -20,7 +29,8 @@ export const processSettings = z.object({
   ADMIN_HOST: z.string().default("0.0.0.0").describe("Address of /healthz, /readyz and /metrics."),
   ADMIN_PORT: integer(0, 65_535).default(9090).describe("Port of /healthz, /readyz and /metrics; 0 picks a free one."),
   REDIS_URL: z
-    .string({ error: "expected a Redis url" })
+    .string({ error: "expected the url of Redis, like redis://:PASSWORD@HOST:6379" })
+    .superRefine(mustBeRedisUrl)
     .describe(
       "Redis: `redis://`, `rediss://`, with `+sentinel` or `+cluster`. A private CA comes by NODE_EXTRA_CA_CERTS.",
     ),
@@ -30,7 +40,7 @@ export const processSettings = z.object({
 export const clusterSettings = z.object({
   KUBECONFIG: z.string().optional().describe("Path of a kubeconfig; inside a cluster the Pod's own account is used."),
   POD_NAMESPACE: z
-    .string({ error: "expected a namespace" })
+    .string({ error: "expected the namespace of this installation" })
     .describe("Namespace of this installation; the chart sets it."),
   RELEASE_NAME: z
     .string()
@@ -45,7 +55,9 @@ export const clusterSettings = z.object({
     .string()
     .optional()
     .describe("Namespaces whose Proxies are served, separated by commas; `*` for all. POD_NAMESPACE when absent."),
-  PROVIDERS_FILE: z.string({ error: "expected a path" }).describe("The file that lists the providers."),
+  PROVIDERS_FILE: z
+    .string({ error: "expected the path of the file that lists the providers" })
+    .describe("The file that lists the providers."),
 });
 export type ClusterSettings = z.infer<typeof clusterSettings>;
 

@@ -19,7 +19,7 @@ const layers: Record<string, readonly string[]> = {
   "shared/provider/factory.ts": [...base, "shared/provider", "shared/cluster"],
   "shared/provider/kubernetes": [...base, "shared/provider", "shared/cluster"],
   "shared/telemetry": base,
-  "shared/process": [...base, "shared/telemetry"],
+  "shared/process": [...base, "shared/telemetry", "shared/redis"],
   "functions/watcher": ["shared"],
   "functions/reconcile": ["shared"],
   "functions/health-probe": ["shared"],
