@@ -5,6 +5,6 @@ import { integer } from "#shared/process/environment.ts";
 export const watcherSettings = z.object({
   RESYNC_SECONDS: integer(10, 86_400)
     .default(600)
-    .describe("Every Proxy is looked at once in this time, even if nothing happens."),
+    .describe("Every Proxy is looked at once in this time, even if nothing happens; a retry keeps its own time."),
 });
 export type WatcherSettings = z.infer<typeof watcherSettings>;

@@ -89,6 +89,21 @@ test("a resync looks at every Proxy once, spread over the interval, and at entri
   expect(delays.slice(4)).toEqual([1, 1001, 2001, 3001, 0]);
 });
 
+test("a resync gives way to a retry that waits, a changed provider does not", async () => {
+  const items: EnqueueItem[] = [];
+  const add = (added: readonly EnqueueItem[]): Promise<void> => Promise.resolve(void items.push(...added));
+  const watcher = new ProxyJobs({
+    producer: { enqueue: () => Promise.resolve(), enqueueMany: (_queue, added) => add(added) },
+    fleet: { names: () => Promise.resolve(new Set()) },
+    providerNames: () => ["lab"],
+  });
+  await watcher.seen(makeProxy());
+  await watcher.resync(1000);
+  expect(items.splice(0).map((item) => item.givesWay)).toEqual([true]);
+  await watcher.providersChanged(["lab"]);
+  expect(items.map((item) => item.givesWay)).toEqual([undefined, undefined]);
+});
+
 test("every phase is counted, zero included", async () => {
   const { watcher } = setUp();
   await watcher.seen(makeProxy({ status: { phase: "Ready" } }));

@@ -48,13 +48,17 @@ export class ProxyJobs {
   }
 
   /**
-   * Every Proxy once within `spreadMs`, and each registry entry that no Proxy owns. It pulls a run that waits for a
-   * retry forward, so no wait is longer than the resync interval.
+   * Every Proxy once within `spreadMs`, and each registry entry that no Proxy owns. A retry that waits stays where it
+   * is: what was refused for good would otherwise be asked again with every resync.
    */
   async resync(spreadMs: number): Promise<void> {
     const keys = this.#known.keys();
     await this.#enqueueAll(
-      keys.map((key, index) => ({ key, delayMs: 1 + Math.floor((index / keys.length) * spreadMs) })),
+      keys.map((key, index) => ({
+        key,
+        delayMs: 1 + Math.floor((index / keys.length) * spreadMs),
+        givesWay: true,
+      })),
     );
     const unowned = [...(await this.#deps.fleet.names())].filter((key) => this.#known.get(key) === undefined);
     await this.#deps.producer.enqueueMany(

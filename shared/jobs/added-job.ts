@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type Enqueued, laterMark, toPayload } from "./payload.ts";
+import { type Enqueued, timerId, toPayload } from "./payload.ts";
 
 /**
  * - `removeOn…`: our outcomes are not BullMQ's; a kept failed job that somebody retries from a dashboard would run its
@@ -29,6 +29,14 @@ export function eventJob(item: Enqueued) {
 }
 
 /**
+ * A run of a key that waits for nothing: dropped where one waits already, a delayed retry too. Without `replace`, that is
+ * all the difference to an event.
+ */
+export function lookJob({ key, traceparent }: Enqueued) {
+  return nextRunJob({ key, ...(traceparent === undefined ? {} : { traceparent }) }, 0);
+}
+
+/**
  * The next run that a run asks for while it is still active. It takes the place of a job that an event set aside: the
  * caller looks for that afterwards.
  */
@@ -46,8 +54,8 @@ export function laterJob(item: Enqueued, delayMs: number) {
   return { name: "later", data: toPayload(item), opts };
 }
 
-/** A timer that gives way to one that is pending for its key. */
+/** A timer that is dropped where one of its kind is pending for its key. */
 export function onlyLaterJob(item: Enqueued, delayMs: number) {
   const job = laterJob(item, delayMs);
-  return { ...job, opts: { ...job.opts, deduplication: { id: `${laterMark}${item.key}` } } };
+  return { ...job, opts: { ...job.opts, deduplication: { id: timerId(item) } } };
 }

@@ -5,10 +5,23 @@ export interface Enqueued {
   key: string;
   /** W3C trace context of whoever enqueued. */
   traceparent?: string;
+  /** Of a timer: a run that waits for the key already, also for a retry, is left where it is. */
+  givesWay?: true;
 }
 
-/** Marks the dedup id of a timer job (see `added-job.ts`), so no key may start with it. */
-export const laterMark = "later:";
+/** Begin the dedup ids of timer jobs (see `added-job.ts`), so no key may begin with one. A timer that gives way covers none that does not. */
+const timerMarks = { firm: "later:", givesWay: "look:" } as const;
+
+/** Dedup id of the timers of a key. */
+export function timerId({ key, givesWay }: Enqueued): string {
+  return `${givesWay === true ? timerMarks.givesWay : timerMarks.firm}${key}`;
+}
+
+/** The key that a dedup id is about, be it of a run or of a timer. */
+export function keyOfDedupId(id: string): string {
+  const mark = Object.values(timerMarks).find((each) => id.startsWith(each)) ?? "";
+  return id.slice(mark.length);
+}
 
 /** Unknown fields are ignored, so that versions can roll. A malformed traceparent must not cost the event. */
 const payload = z.object({
@@ -17,22 +30,32 @@ const payload = z.object({
     .string()
     .min(1)
     .max(512)
-    .refine((key) => !key.startsWith(laterMark)),
+    .refine((key) => keyOfDedupId(key) === key),
   traceparent: z
     .string()
     .regex(/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)
     .optional()
     .catch(undefined),
+  givesWay: z.literal(true).optional().catch(undefined),
 });
 
-export function toPayload({ key, traceparent }: Enqueued): z.input<typeof payload> {
-  return { v: 1, key, ...(traceparent === undefined ? {} : { traceparent }) };
+export function toPayload({ key, traceparent, givesWay }: Enqueued): z.input<typeof payload> {
+  return {
+    v: 1,
+    key,
+    ...(traceparent === undefined ? {} : { traceparent }),
+    ...(givesWay === undefined ? {} : { givesWay }),
+  };
 }
 
 /** Undefined for anything that is not a payload. */
 export function parsePayload(data: unknown): Enqueued | undefined {
   const parsed = payload.safeParse(data).data;
   if (parsed === undefined) return undefined;
-  const { key, traceparent } = parsed;
-  return { key, ...(traceparent === undefined ? {} : { traceparent }) };
+  const { key, traceparent, givesWay } = parsed;
+  return {
+    key,
+    ...(traceparent === undefined ? {} : { traceparent }),
+    ...(givesWay === undefined ? {} : { givesWay }),
+  };
 }

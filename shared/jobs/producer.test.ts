@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { Failure } from "#shared/errors/failure.ts";
 import { keys, queuePrefix } from "#shared/model/keys.ts";
 import { lab, startJobRig } from "#test/integration/jobs/rig.ts";
 import { openQueue } from "./open-queue.ts";
@@ -43,6 +44,36 @@ test("a later enqueue does not push away an earlier one, an earlier one comes fi
   await producer.enqueue(lab, "ns/earlier", { delayMs: 10 });
   await consume(handler);
   await vi.waitFor(() => expect(handler).toHaveBeenCalledTimes(2), { timeout: 20_000 });
+});
+
+test("a timer that gives way leaves a retry where it is, one that does not pulls it forward", async () => {
+  const { producer, consume, reports } = await startJobRig();
+  const refused = new Failure({ class: "Permanent", code: "Refused", message: "m" });
+  const handler = vi.fn(() => Promise.reject(refused));
+  await consume(handler);
+  await producer.enqueue(lab, "ns/a");
+  await expect.poll(() => reports.length, { timeout: 20_000 }).toBe(1);
+  await producer.enqueue(lab, "ns/a", { delayMs: 1, givesWay: true });
+  // The retry is left: the timer has fired.
+  await expect.poll(async () => (await producer.depth(lab)).delayed, { timeout: 20_000 }).toBe(1);
+  await expect.poll(async () => (await producer.depth(lab)).active, { timeout: 20_000 }).toBe(0);
+  expect(await producer.depth(lab)).toMatchObject({ waiting: 0, delayed: 1 });
+  expect(handler).toHaveBeenCalledTimes(1);
+  await producer.enqueue(lab, "ns/a", { delayMs: 1 });
+  await expect.poll(() => handler.mock.calls.length, { timeout: 20_000 }).toBe(2);
+});
+
+test("a timer that gives way runs a key that rests, and covers no timer that does not", async () => {
+  const { producer, consume } = await startJobRig();
+  const ran: string[] = [];
+  await producer.enqueueMany(lab, [
+    { key: "ns/resting", delayMs: 1, givesWay: true },
+    { key: "ns/both", delayMs: hour, givesWay: true },
+  ]);
+  await producer.enqueue(lab, "ns/both", { delayMs: 1 });
+  await consume(async ({ key }) => void ran.push(key));
+  await expect.poll(() => ran.toSorted(), { timeout: 20_000 }).toEqual(["ns/both", "ns/resting"]);
+  expect(await producer.depth(lab)).toMatchObject({ waiting: 0, delayed: 1 });
 });
 
 test("timers of one key do not pile up, neither pending nor due in a paused queue", async () => {
@@ -91,6 +122,7 @@ test("what cannot be a key is refused where it is enqueued", async () => {
   const { producer, redis } = await startJobRig();
   await expect(producer.enqueue(lab, "")).rejects.toThrow(RangeError);
   await expect(producer.enqueueMany(lab, [{ key: "ns/a" }, { key: "later:x" }])).rejects.toThrow(/later:x/);
+  await expect(producer.enqueue(lab, "look:x")).rejects.toThrow(/look:x/);
   expect(await redis.dbsize()).toBe(0);
 });
 

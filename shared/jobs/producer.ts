@@ -9,7 +9,10 @@ import { type Enqueued, parsePayload } from "./payload.ts";
 import { type QueueRef, queueMember } from "./queue-name.ts";
 
 export interface EnqueueItem extends Enqueued {
-  /** Absent or 0: now, and a retry that waits for the key is pulled forward. Otherwise by then at the latest. */
+  /**
+   * Absent or 0: now, and a retry that waits for the key is pulled forward. Otherwise by then at the latest; with
+   * `givesWay`, a retry that waits then stays where it is.
+   */
   delayMs?: number;
 }
 
@@ -61,7 +64,7 @@ export function createProducer({ redis, log }: ProducerDeps): Producer {
     }
     await register(ref);
     const { queue } = open(ref);
-    const isDue = ({ delayMs = 0 }: EnqueueItem): boolean => !(delayMs > 0);
+    const isDue = ({ delayMs = 0, givesWay }: EnqueueItem): boolean => !(delayMs > 0) && givesWay === undefined;
     await addEvents({ redis, queue, fn: ref.fn, items: items.filter(isDue) });
     const timers = items.filter((item) => !isDue(item));
     await addTimers(

@@ -1,7 +1,7 @@
 import type { Job, Queue } from "bullmq";
 import { Failure } from "#shared/errors/failure.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
-import { nextRunJob } from "./added-job.ts";
+import { lookJob, nextRunJob } from "./added-job.ts";
 import { addEvents } from "./enqueue.ts";
 import { createFence, type Fence } from "./fence.ts";
 import { type BegunRun, KeyState } from "./key-state.ts";
@@ -66,7 +66,7 @@ export async function runJob(deps: RunJobDeps, job: Job, signal: AbortSignal): P
     return;
   }
   if (job.name === "later") {
-    await addEvents({ redis: deps.redis, queue: deps.adds, fn: deps.queue.fn, items: [payload] });
+    await fire(deps, payload);
     return;
   }
   const state = new KeyState(deps.redis, deps.queue.fn, payload.key);
@@ -80,6 +80,17 @@ export async function runJob(deps: RunJobDeps, job: Job, signal: AbortSignal): P
     ...(isOurs ? shown(outcome) : { kind: "superseded" }),
     durationMs: deps.now() - startedAt,
   });
+}
+
+/** What a timer does when it is due. */
+async function fire(deps: RunJobDeps, payload: Enqueued): Promise<void> {
+  if (payload.givesWay === undefined) {
+    await addEvents({ redis: deps.redis, queue: deps.adds, fn: deps.queue.fn, items: [payload] });
+    return;
+  }
+  // Not counted as an event: a run that is under way, or that waits, is the look that this one asks for.
+  const look = lookJob(payload);
+  await deps.adds.add(look.name, look.data, look.opts);
 }
 
 function shown({ failures: _, ...outcome }: Outcome): Omit<Outcome, "failures"> {

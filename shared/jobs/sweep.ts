@@ -3,7 +3,7 @@ import { Cluster, type Redis } from "ioredis";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import type { JobLog } from "./job-log.ts";
 import { openQueue } from "./open-queue.ts";
-import { laterMark } from "./payload.ts";
+import { keyOfDedupId } from "./payload.ts";
 import type { Producer } from "./producer.ts";
 import { parseQueueMember, type QueueRef, queueMember, queueName } from "./queue-name.ts";
 
@@ -64,7 +64,7 @@ async function free(
     log.debug({ queue: queueName(ref), key: id, reason: String(error) }, "key is not stuck any more");
     return false;
   }
-  const key = id.startsWith(laterMark) ? id.slice(laterMark.length) : id;
+  const key = keyOfDedupId(id);
   await producer.enqueue(ref, key);
   log.warn({ queue: queueName(ref), key }, "freed a stuck key");
   return true;
