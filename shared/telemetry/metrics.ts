@@ -60,6 +60,11 @@ export class Metrics {
     if (!probe.ok) this.#healthcheckFailures.inc(labels);
   }
 
+  /** Proxies that have a series of their own. */
+  proxiesWithSeries(): string[] {
+    return [...this.#proxySeries];
+  }
+
   /** Drops the series of a Proxy that is gone. */
   forgetProxy(proxy: string): void {
     this.#proxySeries.delete(proxy);
