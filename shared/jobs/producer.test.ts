@@ -69,11 +69,13 @@ test("a timer that gives way runs a key that rests, and covers no timer that doe
   await producer.enqueueMany(lab, [
     { key: "ns/resting", delayMs: 1, givesWay: true },
     { key: "ns/both", delayMs: hour, givesWay: true },
+    { key: "ns/late", delayMs: hour, givesWay: true },
   ]);
   await producer.enqueue(lab, "ns/both", { delayMs: 1 });
+  await producer.enqueue(lab, "ns/late", { delayMs: 2 * hour });
   await consume(async ({ key }) => void ran.push(key));
   await expect.poll(() => ran.toSorted(), { timeout: 20_000 }).toEqual(["ns/both", "ns/resting"]);
-  expect(await producer.depth(lab)).toMatchObject({ waiting: 0, delayed: 1 });
+  expect(await producer.depth(lab)).toMatchObject({ waiting: 0, delayed: 3 });
 });
 
 test("timers of one key do not pile up, neither pending nor due in a paused queue", async () => {
