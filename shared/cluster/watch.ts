@@ -86,16 +86,21 @@ class ResourceWatch {
   }
 
   async run(): Promise<void> {
-    const { signal, path } = this.#options;
+    const { signal } = this.#options;
     while (!signal.aborted) {
       try {
-        if (this.#version === undefined || this.#listAt <= performance.now()) await this.#list();
+        if (this.#version === undefined) await this.#list();
+        else if (this.#listAt <= performance.now()) await this.#relist();
         await this.#watch();
       } catch (error) {
         if (signal.aborted) return;
-        await this.#failed(classifyApiError(error, `list or watch ${path}`, "read"));
+        await this.#failed(this.#classified(error));
       }
     }
+  }
+
+  #classified(error: unknown): Failure {
+    return classifyApiError(error, `list or watch ${this.#options.path}`, "read");
   }
 
   async #failed(failure: Failure): Promise<void> {
@@ -112,6 +117,18 @@ class ResourceWatch {
   #backoffMs(nth: number): number {
     const { firstBackoffMs, lastBackoffMs } = this.#timing;
     return Math.min(lastBackoffMs, firstBackoffMs * 2 ** (nth - 1)) * (0.5 + this.#random() / 2);
+  }
+
+  /** One that fails is put off, and the watch goes on: it may work while a long list does not. */
+  async #relist(): Promise<void> {
+    try {
+      await this.#list();
+    } catch (error) {
+      this.#options.signal.throwIfAborted();
+      const failure = this.#classified(error);
+      this.#options.onFailure(failure);
+      this.#listAt = performance.now() + Math.max(this.#timing.lastBackoffMs, failure.retryAfterMs ?? 0);
+    }
   }
 
   async #list(): Promise<void> {

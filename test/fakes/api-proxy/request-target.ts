@@ -1,4 +1,4 @@
-export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection" | "other";
+type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection" | "other";
 
 /** What a request to a Kubernetes API is about. What its path does not name is "". */
 export interface RequestTarget {

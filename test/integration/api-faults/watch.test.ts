@@ -183,13 +183,28 @@ test.each([
   await scene.create("b");
   const followed = await scene.follow();
   await scene.watching();
-  const rule = scene.proxy.rules.add(lists, fault, { times: 6 });
+  const rule = scene.proxy.rules.add(lists, fault, { times: 2 });
   await scene.proxy.refuseConnections();
   scene.proxy.rules.add(watches, expired);
   await scene.remove("b");
   await scene.proxy.listen();
   await expectTold(followed, ["set a 0", "set b 0", "gone b"]);
-  expect(rule.hits).toBe(6);
+  expect(rule.hits).toBe(2);
+});
+
+test("While the lists that come now and then fail, the watch goes on, and they are tried again", async () => {
+  const scene = await Scene.begin(api);
+  await scene.create("a");
+  const followed = await scene.follow({ relistMs: 100, lastBackoffMs: 100 });
+  await scene.watching();
+  const rule = scene.proxy.rules.add(lists, refuse(500, "InternalError"), { times: Number.POSITIVE_INFINITY });
+  await vi.waitFor(() => expect(rule.hits).toBeGreaterThanOrEqual(4), 10_000);
+  await scene.touch("a", "1");
+  await expectTold(followed, ["set a 0", "set a 1"]);
+  expect(new Set(followed.codes())).toEqual(new Set(["ServerError"]));
+  const listed = scene.count("list") - rule.hits;
+  rule.remove();
+  await vi.waitFor(() => expect(scene.count("list") - rule.hits).toBeGreaterThan(listed), 10_000);
 });
 
 test("A list and a watch that get no answer end at their deadline, and are tried again", async () => {
