@@ -1,7 +1,16 @@
 import { stringify } from "yaml";
 
-/** A kubeconfig (YAML) with one context. `authority` is the PEM certificate that signed the server's. */
-export function makeKubeconfig(access: { url: string; token: string; authority: string }): string {
+export interface Access {
+  url: string;
+  token: string;
+  /** The certificate (PEM) that signed the server's. */
+  authority: string;
+  /** Where kubectl looks when it is told nothing else. */
+  namespace?: string;
+}
+
+/** A kubeconfig (YAML) with one context. */
+export function makeKubeconfig(access: Access): string {
   const name = "egress-proxies-local";
   const cluster = {
     server: access.url,
@@ -12,7 +21,7 @@ export function makeKubeconfig(access: { url: string; token: string; authority: 
     kind: "Config",
     clusters: [{ name, cluster }],
     users: [{ name, user: { token: access.token } }],
-    contexts: [{ name, context: { cluster: name, user: name, namespace: "default" } }],
+    contexts: [{ name, context: { cluster: name, user: name, namespace: access.namespace ?? "default" } }],
     "current-context": name,
   });
 }
