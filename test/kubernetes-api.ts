@@ -1,120 +1,121 @@
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { Agent, request } from "undici";
-import { parse } from "yaml";
+import { inject } from "vitest";
 import { z } from "zod";
-import {
-  type KubernetesApi,
-  type KubernetesApiOptions,
-  startKubernetesApi,
-} from "#infra/local/kubernetes-api/start.ts";
-import { proxyCrd } from "#shared/model/crd.ts";
+import { makeKubeconfig } from "#infra/local/kubeconfig.ts";
+import type { ApiAccess } from "#test/cluster/api-server.ts";
+import { compactEtcd } from "#test/cluster/etcd.ts";
+import { startWithDefinitions } from "#test/cluster/start-with-definitions.ts";
+import { ApiClient } from "./api-client.ts";
+import { SmallApi } from "./small-api.ts";
 
-const object = z.looseObject({
-  kind: z.string().default(""),
-  metadata: z.looseObject({}).catch({}),
-  message: z.string().default(""),
-});
-
-export interface Call {
-  body?: unknown;
-  /** Content type of the body; JSON by default. */
-  type?: string;
-  headers?: Record<string, string>;
+interface TestApiParts {
+  access: ApiAccess;
+  /** Absent for the small API. */
+  etcdUrl?: string;
+  /** Absent where the server is shared. */
+  restart?: () => Promise<void>;
+  end: () => Promise<void>;
 }
 
-/** A small Kubernetes API of the test's own, and a client that sees status codes and raw bodies. */
-export class TestApi {
-  readonly dir: string;
-  readonly #options: Partial<KubernetesApiOptions>;
-  #api: KubernetesApi;
-  #agent: Agent;
+export interface TestApiOptions {
+  /** A server that no other test file talks to, where a test restarts it or needs to be alone: a real one takes 3 s. */
+  own?: boolean;
+}
 
-  private constructor(dir: string, options: Partial<KubernetesApiOptions>, api: KubernetesApi) {
-    [this.dir, this.#options, this.#api] = [dir, options, api];
-    this.#agent = agentFor(api.kubeconfig);
+/**
+ * A Kubernetes API, and a namespace in it that is the test's own: the small API in vitest's project `small`, a real
+ * kube-apiserver, shared by all test files, in project `real`.
+ */
+export class TestApi extends ApiClient {
+  /** For files of the test's own; goes with `stop`. */
+  readonly dir: string;
+  readonly namespace = `test-${randomBytes(4).toString("hex")}`;
+  readonly #parts: TestApiParts;
+
+  private constructor(dir: string, parts: TestApiParts) {
+    super(parts.access);
+    [this.dir, this.#parts] = [dir, parts];
   }
 
-  static async start(options: Partial<KubernetesApiOptions> = {}): Promise<TestApi> {
-    const dir = await mkdtemp(path.join(tmpdir(), "kubernetes-api-"));
+  static async start(options: TestApiOptions = {}): Promise<TestApi> {
+    const dir = await mkdtemp(path.join(tmpdir(), "test-api-"));
+    const api = new TestApi(dir, await findApi(options));
     try {
-      return new TestApi(dir, options, await begin(dir, options));
+      await writeFile(api.kubeconfigFile, api.#kubeconfig(api.access.token), { mode: 0o600 });
+      await api.addNamespace(api.namespace);
+      return api;
     } catch (error) {
-      await rm(dir, { recursive: true });
+      await api.stop();
       throw error;
     }
   }
 
+  /** Gives its reader all rights; its default namespace is the test's own. */
   get kubeconfigFile(): string {
     return path.join(this.dir, "kubeconfig");
   }
 
-  get dataFile(): string {
-    return path.join(this.dir, "state.json");
+  /** Some of what a real one does is not worth having in the small one: a test that knows says so. */
+  get isReal(): boolean {
+    return this.#parts.etcdUrl !== undefined;
   }
 
-  get port(): number {
-    return Number(new URL(this.#api.url).port);
+  /** With the ServiceAccount that every Pod needs: a cluster's controllers would add it, and the small API has none. */
+  async addNamespace(name: string): Promise<void> {
+    await this.#create("/api/v1/namespaces", { metadata: { name } });
+    if (this.isReal)
+      await this.#create(`/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: "default" } });
   }
 
-  async call(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", target: string, call: Call = {}) {
-    const { body, type = "application/json", headers = {} } = call;
-    const sent = typeof body === "string" || Buffer.isBuffer(body) || body === undefined ? body : JSON.stringify(body);
-    const response = await request(this.#api.url + target, {
-      method,
-      dispatcher: this.#agent,
-      headers: { authorization: `Bearer ${this.#api.token}`, "content-type": type, ...headers },
-      ...(sent === undefined ? {} : { body: sent }),
-      signal: AbortSignal.timeout(20_000),
-    });
-    const text = await response.body.text();
-    const parsed: unknown = text.startsWith("{") ? JSON.parse(text) : { kind: text };
-    return { status: response.statusCode, headers: response.headers, body: object.parse(parsed) };
+  /** Writes a kubeconfig for a ServiceAccount of the test's namespace; a real API only. Answers with the file's path. */
+  async kubeconfigFor(account: string): Promise<string> {
+    const target = `/api/v1/namespaces/${this.namespace}/serviceaccounts/${account}/token`;
+    const answer = await this.#create(target, { spec: { expirationSeconds: 3600 } });
+    const { status } = z.looseObject({ status: z.object({ token: z.string() }).loose() }).parse(answer);
+    const file = path.join(this.dir, `${account}.kubeconfig`);
+    await writeFile(file, this.#kubeconfig(status.token), { mode: 0o600 });
+    return file;
   }
 
-  /** The events of a watch, each as it comes; ends with the watch, or when the loop over it is left. */
-  async *watch(target: string) {
-    const headers = { authorization: `Bearer ${this.#api.token}` };
-    const { body } = await request(this.#api.url + target, { dispatcher: this.#agent, headers });
-    const event = z.object({ type: z.string(), object });
-    body.on("error", () => undefined); // the loop is left, or the server is gone
-    let rest = "";
-    for await (const chunk of body.setEncoding("utf8")) {
-      const lines = `${rest}${z.string().parse(chunk)}`.split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) yield event.parse(JSON.parse(line));
-    }
+  /** Restarts an `own` one so that no list can be continued, and no watch begin, at a version from before. */
+  async forgetVersions(): Promise<void> {
+    if (this.#parts.etcdUrl !== undefined) await compactEtcd(this.#parts.etcdUrl);
+    await this.restart(); // a kube-apiserver keeps a while of history in its memory, the small one all of it
   }
 
-  /** Stops the server, as Ctrl-C does, and starts another one with the same data. */
-  async restart(options: Partial<KubernetesApiOptions> = {}): Promise<void> {
-    await this.#end();
-    this.#api = await begin(this.dir, { ...this.#options, ...options });
-    this.#agent = agentFor(this.#api.kubeconfig);
+  /** Ends the server, a real one by kill -9, and starts it again at the same address with what it had stored. */
+  async restart(): Promise<void> {
+    if (this.#parts.restart === undefined) throw new Error("other tests use this API too: start an `own` one");
+    await this.#parts.restart();
   }
 
   async stop(): Promise<void> {
-    await this.#end();
+    await this.#parts.end();
+    await this.close();
     await rm(this.dir, { recursive: true, force: true });
   }
 
-  async #end(): Promise<void> {
-    await this.#api.stop();
-    await this.#agent.destroy();
+  #kubeconfig(token: string): string {
+    return makeKubeconfig({ ...this.access, token, namespace: this.namespace });
+  }
+
+  async #create(target: string, body: object): Promise<object> {
+    const answer = await this.call("POST", target, { body });
+    if (answer.status !== 201) throw new Error(`POST ${target}: ${answer.status} ${answer.text}`);
+    return answer.body;
   }
 }
 
-async function begin(dir: string, options: Partial<KubernetesApiOptions>) {
-  const dataFile = path.join(dir, "state.json");
-  const api = await startKubernetesApi({ port: 0, host: "127.0.0.1", dataFile, crds: [proxyCrd()], ...options });
-  await writeFile(path.join(dir, "kubeconfig"), api.kubeconfig, { mode: 0o600 });
-  return api;
-}
-
-function agentFor(kubeconfig: string): Agent {
-  const cluster = z.object({ cluster: z.object({ "certificate-authority-data": z.base64() }) });
-  const [first] = z.object({ clusters: z.array(cluster) }).parse(parse(kubeconfig)).clusters;
-  const ca = Buffer.from(first?.cluster["certificate-authority-data"] ?? "", "base64");
-  return new Agent({ connect: { ca } });
+async function findApi({ own = false }: TestApiOptions): Promise<TestApiParts> {
+  const shared = inject("controlPlane");
+  if (shared === null) {
+    const small = await SmallApi.start();
+    return { access: small.access, restart: () => small.restart(), end: () => small.stop() };
+  }
+  if (!own) return { access: shared, etcdUrl: shared.etcdUrl, end: () => Promise.resolve() };
+  const plane = await startWithDefinitions();
+  return { access: plane, etcdUrl: plane.etcdUrl, restart: () => plane.restartApiServer(), end: () => plane.stop() };
 }

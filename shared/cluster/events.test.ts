@@ -59,7 +59,7 @@ const echo = (request: SeenRequest) =>
   json(JSON.parse(request.body), { status: request.method === "POST" ? 201 : 200 });
 const series = z.object({ count: z.number(), lastTimestamp: z.string() });
 const eventsOf = async (api: TestApi, name: string) => {
-  const path = `/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=${name}`;
+  const path = `/api/v1/namespaces/${api.namespace}/events?fieldSelector=involvedObject.name=${name}`;
   return (await api.call("GET", path)).body.items;
 };
 
@@ -67,11 +67,13 @@ test("An event reaches an API server, where kubectl finds it by its Proxy", asyn
   const api = await TestApi.start();
   running.push(api);
   const { events, pass, lines } = recorder(api.kubeconfigFile);
-  events.record(event());
-  events.record(event({ type: "Normal", reason: "Creating", regarding: { metadata: { ...metadata, name: "b" } } }));
+  const here = { ...metadata, namespace: api.namespace };
+  const a = event({ regarding: { metadata: here } });
+  events.record(a);
+  events.record(event({ type: "Normal", reason: "Creating", regarding: { metadata: { ...here, name: "b" } } }));
   await vi.waitFor(async () => expect(await eventsOf(api, "b")).toHaveLength(1));
   pass(11);
-  events.record(event());
+  events.record(a);
   await events.close();
   expect(lines).toEqual([]);
   expect(await eventsOf(api, "a")).toMatchObject([

@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 async function create(name: string, options: { namespace?: string; finalizers?: string[] } = {}): Promise<Proxy> {
-  const { namespace = "default", finalizers = [] } = options;
+  const { namespace = api.namespace, finalizers = [] } = options;
   const body = {
     apiVersion: "crawl.example.com/v1alpha1",
     kind: "Proxy",
@@ -37,13 +37,13 @@ async function create(name: string, options: { namespace?: string; finalizers?: 
   return await read(name, namespace);
 }
 
-async function read(name: string, namespace = "default"): Promise<Proxy> {
+async function read(name: string, namespace = api.namespace): Promise<Proxy> {
   const found = await client.get({ namespace, name }, call);
   if (found === undefined) throw new Error(`no Proxy ${name}`);
   return found;
 }
 
-const remove = (name: string) => api.call("DELETE", `${base}/namespaces/default/proxies/${name}`);
+const remove = (name: string) => api.call("DELETE", `${base}/namespaces/${api.namespace}/proxies/${name}`);
 const instance = {
   name: "proxy-x",
   incarnation: 1,
@@ -55,7 +55,7 @@ const instance = {
 
 test("A Proxy is read with the defaults of its spec, and one that does not exist is undefined", async () => {
   expect(await create("read")).toMatchObject({ spec: { provider: "lab", port: 3128, maxLeases: 1 }, status: {} });
-  expect(await client.get({ namespace: "default", name: "nobody" }, call)).toBeUndefined();
+  expect(await client.get({ namespace: api.namespace, name: "nobody" }, call)).toBeUndefined();
   expect(await client.get({ namespace: "nowhere", name: "nobody" }, call)).toBeUndefined();
 });
 
@@ -106,7 +106,7 @@ test("Removing the finalizer ends a deleted Proxy, and is done a second time as 
   const deleted = await read("ending");
   expect(deleted.metadata.deletionTimestamp).toBeDefined();
   await client.removeFinalizer(deleted, call);
-  expect(await client.get({ namespace: "default", name: "ending" }, call)).toBeUndefined();
+  expect(await client.get({ namespace: api.namespace, name: "ending" }, call)).toBeUndefined();
   await client.removeFinalizer(made, call);
 });
 
@@ -114,7 +114,7 @@ test("Removing the finalizer works on a stale read, whose place in the list has 
   const stale = await client.addFinalizer(await create("moved", { finalizers: ["example.com/other"] }), call);
   const patch = [{ op: "remove", path: "/metadata/finalizers/0" }];
   const type = "application/json-patch+json";
-  await api.call("PATCH", `${base}/namespaces/default/proxies/moved`, { body: patch, type });
+  await api.call("PATCH", `${base}/namespaces/${api.namespace}/proxies/moved`, { body: patch, type });
   await client.removeFinalizer(stale, call);
   expect((await read("moved")).metadata.finalizers).toEqual([]);
   await client.removeFinalizer(stale, call);
@@ -130,27 +130,26 @@ test("Removing the finalizer never touches a successor of the same name", async 
 });
 
 test("A list is complete over its pages, for all namespaces or for some", async () => {
-  await api.call("POST", "/api/v1/namespaces", {
-    body: { kind: "Namespace", apiVersion: "v1", metadata: { name: "other" } },
-  });
-  await create("elsewhere", { namespace: "other" });
+  const [here, other] = [api.namespace, `${api.namespace}-other`];
+  await api.addNamespace(other);
+  await create("elsewhere", { namespace: other });
   const names = async (namespaces: string[] | "*") =>
     (await client.list({ namespaces }, call)).proxies.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
-  expect(await names(["other"])).toEqual(["other/elsewhere"]);
-  expect(await names("*")).toEqual(expect.arrayContaining(["other/elsewhere", "default/read"]));
-  expect(await names(["other", "default"])).toHaveLength((await names("*")).length);
+  expect(await names([other])).toEqual([`${other}/elsewhere`]);
+  expect(await names("*")).toEqual(expect.arrayContaining([`${other}/elsewhere`, `${here}/read`]));
+  expect(await names([other, here])).toHaveLength((await names([here])).length + 1);
 });
 
 test("A Secret is read as bytes, and one that does not exist is undefined", async () => {
   const data = { username: Buffer.from("ü").toString("base64"), raw: Buffer.of(0, 255).toString("base64") };
   const body = { kind: "Secret", apiVersion: "v1", metadata: { name: "credentials" }, data };
-  await api.call("POST", "/api/v1/namespaces/default/secrets", { body });
+  await api.call("POST", `/api/v1/namespaces/${api.namespace}/secrets`, { body });
   const secrets = new SecretReader({ connection });
-  const found = await secrets.read("default", "credentials", call);
+  const found = await secrets.read(api.namespace, "credentials", call);
   expect(Buffer.from(found?.data.username ?? []).toString()).toBe("ü");
   expect([...(found?.data.raw ?? [])]).toEqual([0, 255]);
   expect(found?.resourceVersion).toMatch(/^\d+$/);
-  expect(await secrets.read("default", "nobody", call)).toBeUndefined();
+  expect(await secrets.read(api.namespace, "nobody", call)).toBeUndefined();
 });
 
 test("A Proxy that does not parse is named with its fields, without values, and still listed as existing", async () => {

@@ -32,7 +32,7 @@ export function answer(store: Store, request: ResourceRequest): Answer {
   const { kind, subresource } = target;
   const options = { dryRun: query.get("dryRun") === "All", fieldValidation: query.get("fieldValidation") ?? "Warn" };
   const update = { ...options, statusOnly: subresource === "status" };
-  const sent = (): KubeObject => parseObject(decodeBody(contentType, body));
+  const sent = (): KubeObject => typed(kind, parseObject(decodeBody(contentType, body)));
   const written = (code: number, { object, warnings }: Written): Answer => ({
     code,
     body: representation.one(object),
@@ -71,6 +71,19 @@ function listObjects(store: Store, { target, query, representation }: ResourceRe
   return representation.list(page, { resourceVersion, continue: next, remainingItemCount });
 }
 
+/** A custom object must say what it is; a built-in one need not. */
+function typed(kind: Kind, sent: KubeObject): KubeObject {
+  if (kind.schema === undefined) return sent;
+  if (sent["kind"] === undefined)
+    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): Object 'Kind' is missing`);
+  const { apiVersion = "" } = sent;
+  if (apiVersion !== kind.apiVersion)
+    throw badRequest(
+      `the API version in the data (${String(apiVersion)}) does not match the expected API version (${kind.apiVersion})`,
+    );
+  return sent;
+}
+
 /** A PUT of what several writers share must say which version it replaces. */
 function versioned(kind: Kind, sent: KubeObject): KubeObject {
   const shared = (hasGeneration(kind) && kind.kind !== "Pod") || kind.kind === "Lease";
@@ -95,6 +108,7 @@ function deleteOne(store: Store, request: ResourceRequest, held: KubeObject): ob
 /** Puts a Pod on a node, as a scheduler does. */
 function bindPod(store: Store, target: Target, binding: KubeObject): object {
   const pod = findObject(store, target);
+  if (binding.metadata.name !== target.name) throw badRequest("name in URL does not match name in Binding object");
   const { nodeName: taken, ...spec } = objectAt(pod, "spec");
   const nodeName = objectAt(binding, "target")["name"];
   if (typeof nodeName !== "string" || nodeName === "") throw badRequest("target.name: Required value");

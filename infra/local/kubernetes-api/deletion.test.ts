@@ -1,15 +1,24 @@
 import { afterAll, expect, test } from "vitest";
+import { z } from "zod";
 import { TestApi } from "#test/kubernetes-api.ts";
 
 const api = await TestApi.start();
 afterAll(() => api.stop());
 
-const configMaps = "/api/v1/namespaces/default/configmaps";
-const pods = "/api/v1/namespaces/default/pods";
+const configMaps = `/api/v1/namespaces/${api.namespace}/configmaps`;
+const pods = `/api/v1/namespaces/${api.namespace}/pods`;
 const mergePatch = "application/merge-patch+json";
 const create = (target: string, name: string, metadata: object = {}, more: object = {}) =>
   api.call("POST", target, { body: { metadata: { name, ...metadata }, ...more } });
 const statusOf = async (target: string): Promise<number> => (await api.call("GET", target)).status;
+const conditions = z.looseObject({
+  status: z.object({ conditions: z.array(z.looseObject({ type: z.string(), status: z.string() })).nullable() }),
+});
+/** The types of those that are True. */
+const conditionsOf = async (target: string): Promise<string[]> => {
+  const { status } = conditions.parse((await api.call("GET", target)).body);
+  return (status.conditions ?? []).flatMap((one) => (one.status === "True" ? [one.type] : []));
+};
 const removeFinalizers = (target: string) =>
   api.call("PATCH", target, { body: { metadata: { finalizers: null } }, type: mergePatch });
 
@@ -40,7 +49,7 @@ test("a Pod on a node goes in two steps, one without a node at once", async () =
   await api.call("DELETE", `${pods}/unbound`);
   expect(await statusOf(`${pods}/unbound`)).toBe(404);
   await create(pods, "bound", {}, { spec });
-  const binding = { body: { target: { kind: "Node", name: "local" } } };
+  const binding = { body: { metadata: { name: "bound" }, target: { kind: "Node", name: "local" } } };
   expect((await api.call("POST", `${pods}/bound/binding`, binding)).status).toBe(201);
   expect((await api.call("POST", `${pods}/bound/binding`, binding)).status).toBe(409);
   const running = { body: { status: { phase: "Running", podIP: "127.0.1.1" } }, type: mergePatch };
@@ -56,56 +65,27 @@ test("a Pod on a node goes in two steps, one without a node at once", async () =
   expect(await statusOf(`${pods}/bound`)).toBe(404);
 });
 
-test("an object goes when its last owner is gone, and so do its own dependants", async () => {
-  const owned = (owner: { body: { metadata: Record<string, unknown> } }) => ({
-    ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: owner.body.metadata["uid"] }],
-  });
-  const owner = await create(configMaps, "owner");
-  const child = await create(configMaps, "child", owned(owner));
-  await create(configMaps, "grandchild", owned(child));
-  expect(await statusOf(`${configMaps}/grandchild`)).toBe(200);
-  await api.call("DELETE", `${configMaps}/owner`);
-  await expect.poll(() => statusOf(`${configMaps}/grandchild`)).toBe(404);
-  expect(await statusOf(`${configMaps}/child`)).toBe(404);
-});
-
-test("a namespace takes nothing new while it is deleted, and goes when its last object is gone", async () => {
-  await create("/api/v1/namespaces", "doomed");
-  const inside = "/api/v1/namespaces/doomed/configmaps";
-  await create(inside, "plain");
-  await create(inside, "held", { finalizers: ["x/y"] });
-  expect((await api.call("DELETE", "/api/v1/namespaces/doomed")).body).toMatchObject({
-    status: { phase: "Terminating" },
-  });
-  await expect.poll(() => statusOf(`${inside}/plain`)).toBe(404);
-  expect((await create(inside, "late")).body).toMatchObject({
-    code: 403,
-    message: expect.stringContaining("being terminated"),
-  });
-  expect(await statusOf("/api/v1/namespaces/doomed")).toBe(200);
-  await removeFinalizers(`${inside}/held`);
-  await expect.poll(() => statusOf("/api/v1/namespaces/doomed")).toBe(404);
-});
-
 test("a CustomResourceDefinition is served when it is created, and takes its objects with it", async () => {
+  const group = `${api.namespace}.example.com`; // definitions are of the whole cluster
   const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   const schema = { openAPIV3Schema: { type: "object", properties: { size: { type: "integer", default: 3 } } } };
   const spec = {
-    group: "test.example.com",
+    group,
     scope: "Cluster",
     names: { kind: "Widget", plural: "widgets" },
     versions: [{ name: "v1", served: true, storage: true, schema }],
   };
-  const { body } = await create(definitions, "widgets.test.example.com", {}, { spec });
-  expect(body).toMatchObject({ status: { conditions: [{ type: "Established", status: "True" }] } });
-  const widgets = "/apis/test.example.com/v1/widgets";
-  expect((await create(widgets, "w", { finalizers: ["x/y"] })).body).toMatchObject({ kind: "Widget", size: 3 });
-  await api.call("DELETE", `${definitions}/widgets.test.example.com`);
+  await create(definitions, `widgets.${group}`, {}, { spec });
+  await expect.poll(() => conditionsOf(`${definitions}/widgets.${group}`)).toContain("Established");
+  const widget = { apiVersion: `${group}/v1`, kind: "Widget" };
+  const widgets = `/apis/${group}/v1/widgets`;
+  expect((await create(widgets, "w", { finalizers: ["x/y"] }, widget)).body).toMatchObject({ kind: "Widget", size: 3 });
+  await api.call("DELETE", `${definitions}/widgets.${group}`);
   await expect
     .poll(async () => (await api.call("GET", `${widgets}/w`)).body.metadata["deletionTimestamp"])
     .toEqual(expect.any(String));
   await removeFinalizers(`${widgets}/w`);
-  await expect.poll(() => statusOf(`${definitions}/widgets.test.example.com`)).toBe(404);
+  await expect.poll(() => statusOf(`${definitions}/widgets.${group}`), { timeout: 20_000 }).toBe(404);
   expect(await statusOf(widgets)).toBe(404);
 });
 
@@ -116,7 +96,12 @@ test("a CustomResourceDefinition with a rule that is no CEL is refused", async (
     scope: "Cluster",
     names: { kind: "Broken", plural: "brokens" },
     versions: [
-      { name: "v1", served: true, schema: { openAPIV3Schema: { type: "object", "x-kubernetes-validations": rules } } },
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-validations": rules } },
+      },
     ],
   };
   const { status, body } = await create(
@@ -126,7 +111,7 @@ test("a CustomResourceDefinition with a rule that is no CEL is refused", async (
     { spec },
   );
   expect(status).toBe(422);
-  expect(body.message).toContain('CustomResourceDefinition "brokens.test.example.com" is invalid');
+  expect(body.message).toContain('CustomResourceDefinition.apiextensions.k8s.io "brokens.test.example.com" is invalid');
 });
 
 test("the namespaces that the product needs cannot be deleted", async () => {

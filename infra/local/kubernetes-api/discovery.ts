@@ -46,7 +46,9 @@ export function openApiDocument(store: Store, groupVersion: string): object {
   const kinds = kindsOf(store, groupVersion);
   const schemas = kinds.map((kind): [string, object] => {
     const schema = kind.schema?.openApi ?? { type: "object" };
-    return [`${groupVersion}.${kind.kind}`, { ...schema, "x-kubernetes-group-version-kind": [typeOf(kind)] }];
+    // The group's labels the other way round, as Java names packages.
+    const name = [...kind.group.split(".").reverse(), kind.version, kind.kind].filter(Boolean).join(".");
+    return [name, { ...schema, "x-kubernetes-group-version-kind": [typeOf(kind)] }];
   });
   const [info, paths] = [{ title: "Kubernetes", version: "v1.35.0" }, Object.fromEntries(kinds.flatMap(pathsOf))];
   return { openapi: "3.0.0", info, paths, components: { schemas: Object.fromEntries(schemas) } };

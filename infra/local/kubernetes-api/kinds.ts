@@ -98,6 +98,6 @@ function toKinds(crd: KubeObject): Kind[] {
     });
   } catch (error) {
     const why = error instanceof Error ? error.message : "it has no schema";
-    throw unprocessable(`CustomResourceDefinition "${crd.metadata.name}" is invalid: ${why}`);
+    throw unprocessable(`CustomResourceDefinition.apiextensions.k8s.io "${crd.metadata.name}" is invalid: ${why}`);
   }
 }

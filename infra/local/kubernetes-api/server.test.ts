@@ -1,11 +1,11 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { afterAll, expect, test } from "vitest";
-import { TestApi } from "#test/kubernetes-api.ts";
+import { SmallApi } from "#test/small-api.ts";
 import { issueCertificate, makeAuthority } from "../certificates.ts";
 
 const errors: unknown[] = [];
-const api = await TestApi.start({ onError: (error) => errors.push(error) });
+const api = await SmallApi.start({ onError: (error) => errors.push(error) });
 afterAll(() => api.stop());
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
@@ -31,18 +31,40 @@ test.each([
   ["POST", configMaps, { body: `{"data": "${"x".repeat(4 * 1024 * 1024)}"}` }, 413],
   ["DELETE", `${configMaps}/none`, { body: { gracePeriodSeconds: "soon" } }, 404],
   ["GET", `${configMaps}?limit=many`, {}, 400],
-  ["GET", "/api/v1/namespaces/default/configmaps/a/b/c", {}, 404],
-  ["GET", "/api/v1/configmaps/a", {}, 404],
-  ["GET", "/apis/crawl.example.com/v9/proxies", {}, 404],
-  ["GET", "/nothing", {}, 404],
   ["GET", "/%ff", {}, 400],
-  ["GET", "/", {}, 404],
   ["POST", `${configMaps}/name`, { body: {} }, 404],
   ["PUT", configMaps, { body: {} }, 405],
 ] as const)("%s %s, wrong in itself or in its body, gets a Status", async (method, target, call, code) => {
   const { status, body } = await api.call(method, target, call);
   expect(status).toBe(code);
   expect(body).toMatchObject({ kind: "Status", status: "Failure", code });
+});
+
+test.each([
+  "/nothing",
+  "/api/v1/nothing",
+  "/api/v1/namespaces/default/configmaps/a/b/c",
+  "/apis/crawl.example.com/v9/proxies",
+])("%s is not served, which is no Status", async (target) => {
+  expect(await api.call("GET", target)).toMatchObject({ status: 404, text: "404 page not found\n" });
+});
+
+test("server-side apply is refused", async () => {
+  const apply = { body: "{}", type: "application/apply-patch+yaml" };
+  expect((await api.call("PATCH", `${configMaps}/new?fieldManager=x`, apply)).status).toBe(404);
+  await api.call("POST", configMaps, { body: { metadata: { name: "applied" } } });
+  expect((await api.call("PATCH", `${configMaps}/applied?fieldManager=x`, apply)).status).toBe(415);
+});
+
+test("a strategic patch removes a container by name", async () => {
+  const pods = "/api/v1/namespaces/default/pods";
+  const containers = ["a", "b"].map((name) => ({ name, image: "1" }));
+  await api.call("POST", pods, { body: { metadata: { name: "pair" }, spec: { containers } } });
+  const { body } = await api.call("PATCH", `${pods}/pair`, {
+    body: { spec: { containers: [{ name: "a", $patch: "delete" }] } },
+    type: "application/strategic-merge-patch+json",
+  });
+  expect(body).toMatchObject({ spec: { containers: [{ name: "b", image: "1" }] } });
 });
 
 test("bytes that are no request end their connection only", async () => {
@@ -81,19 +103,19 @@ test("a deletion that a kill interrupted goes on after the next start", async ()
 });
 
 test("a broken data file and a used port are named, with the remedy", async () => {
-  const other = await TestApi.start();
-  await expect(TestApi.start({ port: other.port })).rejects.toThrow(`Port ${other.port} of 127.0.0.1 is in use`);
+  const other = await SmallApi.start();
+  await expect(SmallApi.start({ port: other.port })).rejects.toThrow(`Port ${other.port} of 127.0.0.1 is in use`);
   await other.stop();
   const broken = `${api.dir}/broken.json`;
   await writeFile(broken, '{"version": 1, "objects": [[');
-  await expect(TestApi.start({ dataFile: broken })).rejects.toThrow(`${broken} does not hold the state`);
+  await expect(SmallApi.start({ dataFile: broken })).rejects.toThrow(`${broken} does not hold the state`);
   expect(await readFile(broken, "utf8")).toContain("[[");
 });
 
 test("a certificate that is given is served, and its authority is in the kubeconfig", async () => {
   const authority = await makeAuthority();
   const issued = await issueCertificate(authority, { commonName: "mine", altNames: [{ ip: "127.0.0.1" }] });
-  const other = await TestApi.start({ tls: { ...issued, authority: authority.certificate } });
+  const other = await SmallApi.start({ tls: { ...issued, authority: authority.certificate } });
   expect(await readFile(other.kubeconfigFile, "utf8")).toContain(Buffer.from(authority.certificate).toString("base64"));
   expect((await other.call("GET", "/healthz")).status).toBe(200);
   await other.stop();

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { ApiError, badRequest, unknownPath } from "../kubernetes-objects/api-error.ts";
+import { ApiError, badRequest, UnknownPath, unknownPath } from "../kubernetes-objects/api-error.ts";
 import { answer } from "./answer.ts";
 import { groupList, groupOf, openApiDocument, openApiIndex, resourceList } from "./discovery.ts";
 import { representationFor } from "./representation.ts";
@@ -26,7 +26,9 @@ export function makeServer(options: ServerOptions): FastifyInstance {
   const fail = (error: unknown, _request: FastifyRequest, reply: FastifyReply): void => {
     const known = toApiError(error);
     if (known.code >= 500) options.onError(error);
-    void reply.code(known.code).send(known.toStatus());
+    void reply.code(known.code);
+    if (known instanceof UnknownPath) void reply.type("text/plain; charset=utf-8").send(`${known.message}\n`);
+    else void reply.send(known.toStatus());
   };
   const app = Fastify({
     https: { cert: options.tls.certificate, key: options.tls.key },

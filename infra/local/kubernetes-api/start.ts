@@ -36,6 +36,8 @@ export interface KubernetesApiOptions {
 export interface KubernetesApi {
   url: string;
   token: string;
+  /** The certificate (PEM) that clients are to trust. */
+  authority: string;
   /** YAML text, with the token and the authority's certificate. */
   kubeconfig: string;
   /** Ends all watches and connections and saves the state. Rejects when that cannot be saved. */
@@ -73,7 +75,8 @@ export async function startKubernetesApi(options: KubernetesApiOptions): Promise
     await server.close();
     await save();
   };
-  return { url, token, kubeconfig: makeKubeconfig({ url, token, authority: tls.authority }), stop };
+  const { authority } = tls;
+  return { url, token, authority, kubeconfig: makeKubeconfig({ url, token, authority }), stop };
 }
 
 async function makeTls(host: string): Promise<NonNullable<KubernetesApiOptions["tls"]>> {

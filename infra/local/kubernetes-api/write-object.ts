@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import {
   badRequest,
@@ -37,7 +37,7 @@ export function createObject(
   options: WriteOptions,
 ): Written {
   const { generateName = "", name: given, deletionTimestamp: _, ...metadata } = sent.metadata;
-  const name = given === "" && generateName !== "" ? generateName + randomBytes(3).toString("hex") : given;
+  const name = given === "" && generateName !== "" ? generateName + suffix() : given;
   if (!namePattern.test(name))
     throw invalid(kind, name, [invalidValue("metadata.name", name, "must be a lowercase RFC 1123 subdomain")]);
   if (metadata.resourceVersion !== "") throw badRequest("resourceVersion should not be set on objects to be created");
@@ -59,7 +59,18 @@ function checkNamespace(store: Store, kind: Kind, namespace: string, name: strin
   const namespaces = { ...kind, group: "", plural: namespacesKey, key: namespacesKey };
   if (found === undefined) throw refused(404, "NotFound", namespaces, namespace, "not found");
   const why = `is forbidden: unable to create new content in namespace ${namespace} because it is being terminated`;
-  if (found.metadata.deletionTimestamp !== undefined) throw refused(403, "Forbidden", kind, name, why);
+  const cause = {
+    reason: "NamespaceTerminating",
+    message: `namespace ${namespace} is being terminated`,
+    field: "metadata.namespace",
+  };
+  if (found.metadata.deletionTimestamp !== undefined) throw refused(403, "Forbidden", kind, name, why, [cause]);
+}
+
+/** Five letters and digits, none of which spells a word or looks like another. */
+function suffix(): string {
+  const letters = "bcdfghjklmnpqrstvwxz2456789";
+  return Array.from({ length: 5 }, () => letters[randomInt(letters.length)]).join("");
 }
 
 /**

@@ -33,13 +33,28 @@ export function unprocessable(message: string): ApiError {
   return new ApiError(422, "Invalid", message);
 }
 
+/** The one refusal that is no Status: clients tell by it a kind that is not served from an object that is not there. */
+export class UnknownPath extends ApiError {
+  constructor() {
+    super(404, "NotFound", "404 page not found");
+  }
+}
+
 export function unknownPath(): ApiError {
-  return new ApiError(404, "NotFound", "the server could not find the requested resource");
+  return new UnknownPath();
 }
 
 /** A refusal that is about one object, e.g. `proxies.crawl.example.com "a" not found`. */
-export function refused(code: number, reason: string, kind: Kind, name: string, why: string): ApiError {
-  return new ApiError(code, reason, `${kind.key} "${name}" ${why}`, { name, group: kind.group, kind: kind.plural });
+export function refused(
+  code: number,
+  reason: string,
+  kind: Kind,
+  name: string,
+  why: string,
+  causes?: FieldError[],
+): ApiError {
+  const details = { name, group: kind.group, kind: kind.plural, ...(causes === undefined ? {} : { causes }) };
+  return new ApiError(code, reason, `${kind.key} "${name}" ${why}`, details);
 }
 
 export function conflict({ key, group, plural }: Kind, name: string, why: string): ApiError {

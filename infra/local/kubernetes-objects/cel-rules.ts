@@ -8,7 +8,6 @@ const rule = z.strictObject({ rule: z.string(), message: text, reason: text, fie
 const rulesOf = z.looseObject({
   "x-kubernetes-validations": z.array(rule).default([]),
   "x-kubernetes-list-map-keys": z.array(z.string()).optional(),
-  type: z.string().default("string"),
 });
 
 const environment = new Environment({ unlistedVariablesAreDyn: true, homogeneousAggregateLiterals: false })
@@ -41,13 +40,15 @@ export function listKey(keys: string[], item: unknown): string {
  * over where the store (`old`) holds nothing, and so are the items of a list that is no list-map.
  */
 export function ruleErrors(node: JsonObject, value: unknown, old: unknown, path = ""): FieldError[] {
-  const { "x-kubernetes-validations": rules, "x-kubernetes-list-map-keys": keys, type } = rulesOf.parse(node);
+  const { "x-kubernetes-validations": rules, "x-kubernetes-list-map-keys": keys } = rulesOf.parse(node);
+  // The real server shows what is wrong only where it is short.
+  const shown = typeof value === "object" ? "" : `${JSON.stringify(value)}: `;
   const about = rules.filter((each) => old !== undefined || !/\boldSelf\b/.test(each.rule));
   const errors = about.flatMap(
     ({ rule: source, message, reason = "FieldValueInvalid", fieldPath = "" }): FieldError[] => {
       const why = broken(source, { self: toCel(node, value), oldSelf: toCel(node, old) }, message);
       const field = `${path}${fieldPath}`.replace(/^\./, "");
-      return why === undefined ? [] : [{ reason, field, message: `Invalid value: "${type}": ${why}` }];
+      return why === undefined ? [] : [{ reason, field, message: `Invalid value: ${shown}${why}` }];
     },
   );
   if (Array.isArray(value)) {

@@ -110,14 +110,20 @@ function toFieldError({ keyword, instancePath, params, schema, data }: ErrorObje
     case "maxItems":
       return { reason: "FieldValueTooMany", field, message: `Too many: must have at most ${String(schema)} items` };
     case "x-kubernetes-list-map-keys":
-      return {
-        reason: "FieldValueDuplicate",
-        field,
-        message: `Duplicate value: two items have the same ${String(schema)}`,
-      };
+      return duplicate(field, Array.isArray(schema) ? schema.map(String) : [], Array.isArray(data) ? data : []);
     default:
       return invalidValue(field, data, what);
   }
+}
+
+/** The first item of a list-map whose keys an earlier one has. */
+function duplicate(field: string, keys: string[], list: unknown[]): FieldError {
+  const known = list.map((item) => listKey(keys, item));
+  const index = known.findIndex((key, at) => known.indexOf(key) !== at);
+  const item = list[index];
+  const values = Object.fromEntries(keys.map((key) => [key, isObject(item) ? item[key] : undefined]));
+  const message = `Duplicate value: ${JSON.stringify(values)}`;
+  return { reason: "FieldValueDuplicate", field: `${field}[${index}]`, message };
 }
 
 /** `/spec/list/0/name` -> `spec.list[0].name`. */

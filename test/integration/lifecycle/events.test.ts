@@ -17,8 +17,8 @@ test("What kubectl describe shows tells the life of a Proxy", async () => {
   await user.untilGone("p1");
 
   // The selector that kubectl describe uses.
-  const selector = `involvedObject.name=p1,involvedObject.namespace=default,involvedObject.kind=Proxy,involvedObject.uid=${metadata.uid}`;
-  const path = `/api/v1/namespaces/default/events?fieldSelector=${encodeURIComponent(selector)}`;
+  const selector = `involvedObject.name=p1,involvedObject.namespace=${api.namespace},involvedObject.kind=Proxy,involvedObject.uid=${metadata.uid}`;
+  const path = `/api/v1/namespaces/${api.namespace}/events?fieldSelector=${encodeURIComponent(selector)}`;
   const read = async () => eventList.parse((await api.call("GET", path)).body).items;
   await expect.poll(async () => (await read()).filter(({ reason }) => reason === "InstanceDeleted")).toHaveLength(2);
   const events = await read();

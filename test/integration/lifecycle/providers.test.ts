@@ -37,7 +37,7 @@ test("A provider that left the file leaves instance and Ready alone; a deletion 
     expect(conditionOf(proxy, "Provisioned")).toMatchObject({ status: "True", reason: "ProviderNotConfigured" }),
   );
   expect(left.status.phase).toBe("Ready");
-  expect(await fleet.readByName("default/p1")).toMatchObject({ healthy: true });
+  expect(await fleet.readByName(user.key("p1"))).toMatchObject({ healthy: true });
 
   await user.delete("p1");
   const blocked = await user.until("p1", (proxy) =>
@@ -57,18 +57,18 @@ test("A port that changed while the provider is away is not handed out before an
   await user.untilReady("p1");
   await configure();
   await user.patch("p1", { spec: { port: 8080, maxLeases: 7 } });
-  await expect.poll(async () => (await fleet.readByName("default/p1"))?.max).toBe(7);
-  expect(await fleet.readByName("default/p1")).toMatchObject({ port: 3128, healthy: true });
+  await expect.poll(async () => (await fleet.readByName(user.key("p1")))?.max).toBe(7);
+  expect(await fleet.readByName(user.key("p1"))).toMatchObject({ port: 3128, healthy: true });
   expect((await user.read("p1")).status.endpoint?.port).toBe(3128);
   await configure(lab);
   await user.untilReady("p1", 2);
-  expect(await fleet.readByName("default/p1")).toMatchObject({ port: 8080, healthy: true });
+  expect(await fleet.readByName(user.key("p1"))).toMatchObject({ port: 8080, healthy: true });
 });
 
 test("What an earlier Proxy of the same name left in the registry is gone with the first run of the new one", async () => {
-  const { user, fleet, redis } = await startWorld();
+  const { api, user, fleet, redis } = await startWorld();
   const seed = { healthy: true, message: "It answered.", at: new Date() };
-  await fleet.upsert(fleetEntry({ namespace: "default", uid: "old-uid", seed }), 1);
+  await fleet.upsert(fleetEntry({ namespace: api.namespace, uid: "old-uid", seed }), 1);
   await user.apply("p1");
   await user.until("p1", (proxy) => expect(conditionOf(proxy, "Ready")?.reason).toBe("ProviderNotConfigured"));
   expect(await fleet.names()).toEqual(new Set());

@@ -22,15 +22,15 @@ for (const [what, lose] of Object.entries(losses)) {
     const before = [await user.untilReady("good"), bad];
     const changes = () => lab.calls.filter(({ op }) => op !== "get").length;
     const made = changes();
-    const registered = await fleet.readByName("default/good");
+    const registered = await fleet.readByName(user.key("good"));
     await lose(world);
     await expect.poll(async () => (await fleet.names()).size, { timeout: 20_000, interval: 50 }).toBe(2);
-    expect(await fleet.readByName("default/good")).toMatchObject({
+    expect(await fleet.readByName(user.key("good"))).toMatchObject({
       healthy: true,
       host: registered?.host,
       incarnation: 1,
     });
-    expect(await fleet.readByName("default/bad")).toMatchObject({ healthy: false });
+    expect(await fleet.readByName(user.key("bad"))).toMatchObject({ healthy: false });
     expect([await user.read("good"), await user.read("bad")]).toEqual(before);
     expect(changes()).toBe(made);
   });

@@ -23,7 +23,7 @@ test("A label that changed replaces nothing", async () => {
   await user.apply("p1");
   await user.untilReady("p1");
   await user.patch("p1", { metadata: { labels: { team: "search" } } });
-  await expect.poll(async () => (await fleet.readByName("default/p1"))?.labels).toEqual({ team: "search" });
+  await expect.poll(async () => (await fleet.readByName(user.key("p1")))?.labels).toEqual({ team: "search" });
   expect(lab.faults.count("create")).toBe(1);
 });
 
@@ -39,7 +39,7 @@ for (const fate of ["stop", "vanish"] as const) {
     const reason = fate === "stop" ? "InstanceStopped" : "InstanceVanished";
     const dead = await user.until("p1", (proxy) => expect(conditionOf(proxy, "Ready")).toMatchObject({ reason }));
     expect(instanceOf(dead).incarnation).toBe(1);
-    expect(await world.fleet.readByName("default/p1")).toBeUndefined();
+    expect(await world.fleet.readByName(user.key("p1"))).toBeUndefined();
 
     world.advance(laterThanTheInterval);
     await user.nudge("p1");

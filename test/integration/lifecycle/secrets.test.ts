@@ -5,27 +5,27 @@ import { startWorld } from "./world.ts";
 
 const withLogin = { auth: { secretRef: { name: "login" } } };
 
-test("A login that changed replaces the instance at the next resync, and a lease hands out the new one", async () => {
+test("A login that changed replaces the instance at once, and a lease hands out the new one", async () => {
   const lab = new MemoryProvider({ name: "lab" });
-  const { user, fleet } = await startWorld({ providers: [lab], resyncSeconds: 0.1 });
+  const { user, fleet } = await startWorld({ providers: [lab] });
   await user.saveLogin("login", "first");
   await user.apply("p1", withLogin);
   await user.untilReady("p1");
   await user.saveLogin("login", "second");
   const { status } = await user.untilReady("p1", 2);
   expect([...lab.instances.keys()]).toEqual([status.instance?.name]);
-  expect((await fleet.readByName("default/p1"))?.credentials).toEqual({ username: "crawler", password: "second" });
+  expect((await fleet.readByName(user.key("p1")))?.credentials).toEqual({ username: "crawler", password: "second" });
 });
 
 test("A Secret that vanished neither replaces the instance nor blocks the deletion", async () => {
   const lab = new MemoryProvider({ name: "lab" });
-  const { user, fleet, reports } = await startWorld({ providers: [lab], resyncSeconds: 0.1 });
+  const { user, fleet, reports } = await startWorld({ providers: [lab] });
   await user.saveLogin("login", "secret");
   await user.apply("p1", withLogin);
   const ready = await user.untilReady("p1");
   await user.deleteSecret("login");
   const missing = await user.until("p1", (proxy) =>
-    expect(conditionOf(proxy, "Reconciling")?.message).toBe("Secret default/login does not exist."),
+    expect(conditionOf(proxy, "Reconciling")?.message).toBe(`Secret ${user.key("login")} does not exist.`),
   );
   expect(conditionOf(missing, "Ready")?.status).toBe("True");
   const runs = reports.length;
@@ -33,7 +33,7 @@ test("A Secret that vanished neither replaces the instance nor blocks the deleti
   const later = await user.read("p1");
   expect(later).toEqual(missing);
   expect(later.status.instance).toEqual(ready.status.instance);
-  expect(await fleet.readByName("default/p1")).toMatchObject({ healthy: true, credentials: { password: "secret" } });
+  expect(await fleet.readByName(user.key("p1"))).toMatchObject({ healthy: true, credentials: { password: "secret" } });
   await user.delete("p1");
   await user.untilGone("p1");
   expect(lab.instances.size).toBe(0);
@@ -48,20 +48,20 @@ test("Without its Secret a running Proxy still follows maxLeases and labels; onc
   await user.deleteSecret("login");
   await user.patch("p1", { metadata: { labels: { team: "a" } }, spec: { maxLeases: 7 } });
   await vi.waitFor(async () =>
-    expect(await fleet.readByName("default/p1")).toMatchObject({ max: 7, labels: { team: "a" }, healthy: true }),
+    expect(await fleet.readByName(user.key("p1"))).toMatchObject({ max: 7, labels: { team: "a" }, healthy: true }),
   );
   await redis.flushall();
   await user.nudge("p1");
   await user.until("p1", (proxy) =>
     expect(conditionOf(proxy, "Ready")).toMatchObject({
       status: "False",
-      message: "It cannot be leased: Secret default/login does not exist.",
+      message: `It cannot be leased: Secret ${user.key("login")} does not exist.`,
     }),
   );
   await user.saveLogin("login", "secret");
   const again = await user.until("p1", (proxy) => expect(conditionOf(proxy, "Ready")?.status).toBe("True"));
   expect(again.status.instance).toEqual(ready.status.instance);
-  expect(await fleet.readByName("default/p1")).toMatchObject({ max: 7, credentials: { password: "secret" } });
+  expect(await fleet.readByName(user.key("p1"))).toMatchObject({ max: 7, credentials: { password: "secret" } });
 });
 
 test("A Secret that is missing is named in the status, and the Proxy goes on once it is made", async () => {
@@ -69,7 +69,7 @@ test("A Secret that is missing is named in the status, and the Proxy goes on onc
   const { user } = await startWorld({ providers: [lab] });
   await user.apply("p1", withLogin);
   await user.until("p1", (proxy) => {
-    expect(conditionOf(proxy, "Provisioned")?.message).toBe("Secret default/login does not exist.");
+    expect(conditionOf(proxy, "Provisioned")?.message).toBe(`Secret ${user.key("login")} does not exist.`);
     expect(conditionOf(proxy, "Ready")?.status).toBe("False");
   });
   expect(lab.calls).toEqual([]);

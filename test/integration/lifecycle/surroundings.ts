@@ -36,7 +36,7 @@ export async function startSurroundings({ eventsKubeconfig }: { eventsKubeconfig
   );
   const producer = endsWithTest(createProducer({ redis, log }), (part) => part.close());
   const installation = await loadInstallation(
-    { connection, namespace: "default", releaseName: "test" },
+    { connection, namespace: api.namespace, releaseName: "test" },
     { signal: AbortSignal.timeout(10_000) },
   );
   return {

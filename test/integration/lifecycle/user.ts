@@ -11,8 +11,6 @@ import type { InstanceRecord } from "#shared/model/proxy-status.ts";
 import type { RedisClient } from "#shared/redis/connect.ts";
 import type { TestApi } from "#test/kubernetes-api.ts";
 
-const proxiesPath = `/apis/${apiVersion}/namespaces/default/proxies`;
-const secretsPath = "/api/v1/namespaces/default/secrets";
 const mergePatch = "application/merge-patch+json";
 /** How often a condition is looked at, and for how long; what is looked at costs no request. */
 const patience = { timeout: 20_000, interval: 10 };
@@ -25,7 +23,7 @@ interface UserDeps {
   producer: Producer;
 }
 
-/** What people, and the health probe, do to Proxies of namespace `default`; and what they see of them. */
+/** What people, and the health probe, do to Proxies of the test's namespace; and what they see of them. */
 export class User {
   readonly #deps: UserDeps;
   readonly #schedule: ProbeSchedule;
@@ -50,35 +48,35 @@ export class User {
       metadata: { name },
       spec: { provider: "lab", healthCheck: { healthyThreshold: 1, unhealthyThreshold: 1 }, ...spec },
     };
-    await this.#ask("POST", proxiesPath, body);
+    await this.#ask("POST", this.#proxies, body);
     return await this.read(name);
   }
 
   async patch(name: string, body: object): Promise<void> {
-    await this.#ask("PATCH", `${proxiesPath}/${name}`, body);
+    await this.#ask("PATCH", `${this.#proxies}/${name}`, body);
   }
 
   async delete(name: string): Promise<void> {
-    await this.#ask("DELETE", `${proxiesPath}/${name}`);
+    await this.#ask("DELETE", `${this.#proxies}/${name}`);
   }
 
   /** Makes or changes a Secret with a login. */
   async saveLogin(name: string, password: string): Promise<void> {
     const stringData = { username: "crawler", password };
-    const { status } = await this.#deps.api.call("PATCH", `${secretsPath}/${name}`, {
+    const { status } = await this.#deps.api.call("PATCH", `${this.#secrets}/${name}`, {
       body: { stringData },
       type: mergePatch,
     });
-    if (status === 404) await this.#ask("POST", secretsPath, { metadata: { name }, stringData });
+    if (status === 404) await this.#ask("POST", this.#secrets, { metadata: { name }, stringData });
   }
 
   async deleteSecret(name: string): Promise<void> {
-    await this.#ask("DELETE", `${secretsPath}/${name}`);
+    await this.#ask("DELETE", `${this.#secrets}/${name}`);
   }
 
   /** As the API server has it now. */
   async read(name: string): Promise<Proxy> {
-    const key = { namespace: "default", name };
+    const key = { namespace: this.#deps.api.namespace, name };
     const found = await this.#deps.proxies.get(key, { signal: AbortSignal.timeout(10_000) });
     if (found === undefined) throw new Error(`there is no Proxy ${name}`);
     return found;
@@ -87,24 +85,24 @@ export class User {
   /** Makes it a job, as a resync does. */
   async nudge(name: string): Promise<void> {
     const { spec } = await this.read(name);
-    await this.#deps.producer.enqueue({ fn: "reconcile", provider: spec.provider }, `default/${name}`);
+    await this.#deps.producer.enqueue({ fn: "reconcile", provider: spec.provider }, this.key(name));
   }
 
   /** One probe of the current incarnation, with this result; a verdict that changed is a job, as the health probe makes it. */
   async probe(name: string, ok = true): Promise<void> {
-    const record = await this.#deps.fleet.readByName(`default/${name}`);
+    const record = await this.#deps.fleet.readByName(this.key(name));
     if (record === undefined) throw new Error(`${name} is not registered`);
     const result = { ok, latencyMs: 12, reason: ok ? "Ok" : "Timeout", message: ok ? "It answers." : "No answer." };
     const probe = { member: member(record.uid, record.incarnation), record };
     const { changed } = await this.#schedule.recordProbe(probe, result);
     const queue = { fn: "reconcile", provider: record.provider } as const;
-    if (changed) await this.#deps.producer.enqueue(queue, `default/${name}`);
+    if (changed) await this.#deps.producer.enqueue(queue, this.key(name));
   }
 
   /** Waits until the incarnation runs, lets its probe succeed, and waits until it is Ready. */
   async untilReady(name: string, incarnation = 1): Promise<Proxy> {
     await this.#wait(async () => {
-      const record = await this.#deps.fleet.readByName(`default/${name}`);
+      const record = await this.#deps.fleet.readByName(this.key(name));
       expect(record, `${name}: ${this.#describe(name)}`).toMatchObject({ incarnation });
       if (record?.healthy !== true) await this.probe(name);
     });
@@ -118,7 +116,7 @@ export class User {
   /** Waits until what was last seen of it passes the check; answers with that. */
   async until(name: string, check: (proxy: Proxy) => void): Promise<Proxy> {
     return await this.#wait(() => {
-      const proxy = this.#seen.get(`default/${name}`);
+      const proxy = this.#seen.get(this.key(name));
       if (proxy === undefined) throw new Error(`Proxy ${name} is not seen`);
       check(proxy);
       return proxy;
@@ -126,7 +124,7 @@ export class User {
   }
 
   async untilGone(name: string): Promise<void> {
-    const key = `default/${name}`;
+    const key = this.key(name);
     await this.#wait(() => {
       expect(this.#seen.has(key), this.#describe(name)).toBe(false);
       expect(this.#versions.get(key)).toContain("gone"); // rather than not seen yet
@@ -135,7 +133,7 @@ export class User {
 
   /** How many versions of it were seen so far, the deletion included. */
   versions(name: string): number {
-    return this.#versions.get(`default/${name}`)?.size ?? 0;
+    return this.#versions.get(this.key(name))?.size ?? 0;
   }
 
   /** Told by the watch. */
@@ -149,12 +147,25 @@ export class User {
     this.#count(key, "gone");
   }
 
+  get #proxies(): string {
+    return `/apis/${apiVersion}/namespaces/${this.#deps.api.namespace}/proxies`;
+  }
+
+  get #secrets(): string {
+    return `/api/v1/namespaces/${this.#deps.api.namespace}/secrets`;
+  }
+
+  /** What the registry and the queues call it. */
+  key(name: string): string {
+    return `${this.#deps.api.namespace}/${name}`;
+  }
+
   #count(key: string, version: string): void {
     this.#versions.set(key, (this.#versions.get(key) ?? new Set()).add(version));
   }
 
   #describe(name: string): string {
-    return JSON.stringify(this.#seen.get(`default/${name}`)?.status ?? "not seen");
+    return JSON.stringify(this.#seen.get(this.key(name))?.status ?? "not seen");
   }
 
   async #wait<T>(check: () => T | Promise<T>): Promise<T> {

@@ -3,6 +3,7 @@ import { ReconcileConsumers } from "#functions/reconcile/start.ts";
 import { type ProxyHandlers, Watcher } from "#functions/watcher/watcher.ts";
 import { SecretReader } from "#shared/cluster/secrets.ts";
 import { watchProxies } from "#shared/cluster/watch-proxies.ts";
+import { type SecretName, watchSecrets } from "#shared/cluster/watch-secrets.ts";
 import type { JobReport } from "#shared/jobs/consumer.ts";
 import type { Backoff } from "#shared/jobs/outcome.ts";
 import type { Provider } from "#shared/provider/contract.ts";
@@ -110,12 +111,12 @@ function startConsumers(
   return endsWithTest(consumers, (part) => part.stop());
 }
 
-function makeWatcher({ connection, producer, fleet }: Surroundings, user: User, resyncSeconds: number): Watcher {
+function makeWatcher({ api, connection, producer, fleet }: Surroundings, user: User, resyncSeconds: number): Watcher {
   const ignore = (): void => undefined;
   const watch = (handlers: ProxyHandlers, signal: AbortSignal): Promise<void> =>
     watchProxies({
       connection,
-      namespaces: "*",
+      namespaces: [api.namespace],
       signal,
       onSet: (proxy) => {
         user.saw(proxy);
@@ -136,6 +137,12 @@ function makeWatcher({ connection, producer, fleet }: Surroundings, user: User, 
     fleet,
     sweepStuckKeys: () => Promise.resolve(0),
     watchProxies: watch,
+    watchSecrets: ({ onTouched, onSynced }, signal) => {
+      const touched = ({ namespace, name }: SecretName) => onTouched(`${namespace}/${name}`);
+      const quiet = { onMissed: ignore, onFailure: ignore };
+      const where = { connection, namespaces: [api.namespace], signal };
+      return watchSecrets({ ...where, ...quiet, onSynced, onChanged: touched, onGone: touched });
+    },
     log,
   });
 }

@@ -1,0 +1,14 @@
+/**
+ * The test files that talk to an API server: they run on the small one and on a real one. The architecture tests see to
+ * it that none is forgotten.
+ */
+export const apiSuites = [
+  "shared/cluster/{events,installation,proxies,refusals}.test.ts",
+  "shared/model/crd.test.ts",
+  "infra/local/kubernetes-api/{deletion,reading,watch,writes}.test.ts",
+  "test/fakes/api-proxy/api-proxy.test.ts",
+  "test/integration/api-faults/*.test.ts",
+  "test/integration/api-faults/*.test.ts",
+  "test/integration/kubectl.test.ts",
+  "test/integration/lifecycle/*.test.ts",
+];
