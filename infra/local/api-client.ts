@@ -1,19 +1,16 @@
-import { readFile } from "node:fs/promises";
-import path from "node:path";
 import { Agent, request } from "undici";
-import { parseAllDocuments } from "yaml";
 import { z } from "zod";
-import { apiVersion, group, version } from "#shared/model/names.ts";
+import { apiVersion } from "#shared/model/names.ts";
 import { type Proxy, proxy } from "#shared/model/proxy.ts";
 
 const callMs = 10_000;
 
-const manifest = z.looseObject({
+export const manifest = z.looseObject({
   apiVersion: z.string(),
   kind: z.enum(["Proxy", "Secret", "Namespace"]),
   metadata: z.looseObject({ name: z.string() }),
 });
-type Manifest = z.infer<typeof manifest>;
+export type Manifest = z.infer<typeof manifest>;
 
 /** The few calls to the local Kubernetes API that the first look makes; everything else is kubectl's. */
 export class ApiClient {
@@ -27,24 +24,17 @@ export class ApiClient {
     this.#agent = new Agent({ connect: { ca: options.authority } });
   }
 
-  /** Creates every object of a YAML file, or brings it to what the file says. Returns the names of the Proxies. */
-  async applyFile(file: string, namespace: string): Promise<string[]> {
-    const documents = parseAllDocuments(await readFile(file, "utf8"));
-    const objects = documents.map((document) => manifest.parse(document.toJS()));
-    for (const object of objects) await this.apply(object, namespace);
-    return objects.filter(({ kind }) => kind === "Proxy").map(({ metadata }) => metadata.name);
+  /** Creates an object. False: there is one of that name, also while it is being deleted; it stays as it is. */
+  async create(object: Manifest, namespace: string): Promise<boolean> {
+    const answer = await this.#call("POST", collectionOf(object, namespace), object);
+    if (answer.status === 409) return false;
+    expectOk(answer, `create ${object.kind} ${object.metadata.name}`);
+    return true;
   }
 
-  async apply(object: Manifest, namespace: string): Promise<void> {
-    const collection = collectionOf(object, namespace);
-    const created = await this.#call("POST", collection, object, "application/json");
-    if (created.status !== 409) return expectOk(created, `create ${object.kind} ${object.metadata.name}`);
-    const item = `${collection}/${object.metadata.name}`;
-    expectOk(await this.#call("PATCH", item, object, "application/merge-patch+json"), `change ${item}`);
-  }
-
-  async proxies(namespace: string): Promise<Proxy[]> {
-    const answer = await this.#call("GET", `/apis/${apiVersion}/namespaces/${namespace}/proxies`);
+  /** All Proxies, of every namespace. */
+  async proxies(): Promise<Proxy[]> {
+    const answer = await this.#call("GET", `/apis/${apiVersion}/proxies`);
     expectOk(answer, "list Proxies");
     return z.object({ items: z.array(proxy) }).parse(answer.body).items;
   }
@@ -53,11 +43,11 @@ export class ApiClient {
     await this.#agent.destroy();
   }
 
-  async #call(method: "GET" | "POST" | "PATCH", target: string, body?: object, type?: string): Promise<Answer> {
+  async #call(method: "GET" | "POST", target: string, body?: object): Promise<Answer> {
     const response = await request(new URL(target, this.#url), {
       method,
       dispatcher: this.#agent,
-      headers: { authorization: `Bearer ${this.#token}`, ...(type === undefined ? {} : { "content-type": type }) },
+      headers: { authorization: `Bearer ${this.#token}`, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(callMs),
     });
@@ -73,7 +63,7 @@ interface Answer {
 function collectionOf({ kind }: Manifest, namespace: string): string {
   if (kind === "Namespace") return "/api/v1/namespaces";
   if (kind === "Secret") return `/api/v1/namespaces/${namespace}/secrets`;
-  return `/apis/${path.posix.join(group, version)}/namespaces/${namespace}/proxies`;
+  return `/apis/${apiVersion}/namespaces/${namespace}/proxies`;
 }
 
 function expectOk({ status, body }: Answer, what: string): void {

@@ -2,43 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, ProxyAgent, request } from "undici";
 import { z } from "zod";
 import { toFailure } from "#shared/errors/failure.ts";
-import type { Proxy } from "#shared/model/proxy.ts";
-import type { ApiClient } from "./api-client.ts";
 
-const readyTimeoutMs = 120_000;
 const servingTimeoutMs = 60_000;
 const pollMs = 250;
-
-/** Waits until the named Proxies are Ready, and says so for each as it goes. Throws with what holds back the rest. */
-export async function waitUntilReady(
-  api: ApiClient,
-  options: { namespace: string; names: readonly string[]; say: (line: string) => void; signal: AbortSignal },
-): Promise<void> {
-  const { namespace, names, say, signal } = options;
-  const shown = new Map<string, string>();
-  for (const deadline = Date.now() + readyTimeoutMs; ; ) {
-    const proxies = (await api.proxies(namespace)).filter(({ metadata }) => names.includes(metadata.name));
-    for (const each of proxies) {
-      const line = summary(each);
-      if (shown.get(each.metadata.name) !== line) say(line);
-      shown.set(each.metadata.name, line);
-    }
-    const waiting = proxies.filter(({ status }) => status.phase !== "Ready");
-    if (proxies.length === names.length && waiting.length === 0) return;
-    if (Date.now() > deadline) throw new Error(`not Ready in time:\n${waiting.map(explain).join("\n")}`);
-    await sleep(pollMs, undefined, { signal });
-  }
-}
-
-function summary({ metadata, status }: Proxy): string {
-  const at = status.endpoint === undefined ? "" : ` at ${status.endpoint.host}:${status.endpoint.port}`;
-  return `proxy/${metadata.name}: ${status.phase ?? "seen"}${at}`;
-}
-
-function explain({ metadata, status }: Proxy): string {
-  const ready = status.conditions?.find(({ type }) => type === "Ready");
-  return `  proxy/${metadata.name}: ${ready?.reason ?? "nothing yet"}: ${ready?.message ?? ""}`;
-}
 
 /** Waits until the product says that it is ready. Throws with what it still waits for. */
 export async function waitUntilServing(readyUrl: string, signal: AbortSignal): Promise<void> {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { Failure } from "#shared/errors/failure.ts";
 import { proxyCrd } from "#shared/model/crd.ts";
 import { createLogger } from "#shared/telemetry/logger.ts";
-import { ApiClient } from "./api-client.ts";
+import { ApiClient, type Manifest } from "./api-client.ts";
 import { issueCertificate, type KeyedCertificate } from "./certificates.ts";
 import { chooseEchoHost } from "./echo-site/echo-host.ts";
 import { startEchoSite } from "./echo-site/echo-site.ts";
@@ -15,9 +15,10 @@ import { startKubernetesApi } from "./kubernetes-api/start.ts";
 import { startNodeAgent } from "./node-agent/node-agent.ts";
 import { startProduct } from "./product.ts";
 import { type LocalRedis, startLocalRedis } from "./redis.ts";
+import { createMissing } from "./samples.ts";
 
 export interface Stack {
-  kubernetes: { url: string; token: string };
+  kubernetes: ApiClient;
   leaseApi: { url: string; token: string };
   echoUrl: string;
   authority: string;
@@ -26,6 +27,8 @@ export interface Stack {
 export interface StackOptions {
   files: LocalFiles;
   leasePort: number;
+  /** What the Kubernetes API begins with. */
+  samples: readonly Manifest[];
   /** Gives up waiting. */
   signal: AbortSignal;
   say: (line: string) => void;
@@ -33,7 +36,6 @@ export interface StackOptions {
   parts: { add(name: string, stop: () => Promise<void>): void };
 }
 
-export const proxyNamespace = "default";
 const productNamespace = "egress-proxies";
 const echoPorts = { https: 8443, http: 8080 };
 
@@ -67,7 +69,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       REDIS_URL: redisUrl,
       KUBECONFIG: files.kubeconfig,
       POD_NAMESPACE: productNamespace,
-      WATCH_NAMESPACES: proxyNamespace,
+      WATCH_NAMESPACES: "default",
       PROVIDERS_FILE: files.providers,
       LEASE_TOKENS_FILE: files.tokens,
       LEASE_API_HOST: "127.0.0.1",
@@ -78,7 +80,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       NODE_EXTRA_CA_CERTS: files.authority,
     },
   };
-  await ensureNamespace(kubernetes, authority.certificate);
+  // Before anything of ours looks: what an earlier run left half-deleted is not to be taken for what the user wants.
+  const api = new ApiClient({ ...kubernetes, authority: authority.certificate });
+  parts.add("api client", () => api.close());
+  // The product records who it is in a namespace of its own, as an installed chart would.
+  await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: productNamespace } }, "");
+  await createMissing(api, options.samples, say);
   const product = await keepRunning("Egress Proxies", () => startProduct(productOptions), say);
   parts.add("egress proxies", product.stop);
   const adminUrl = `http://127.0.0.1:${adminPort}`;
@@ -86,7 +93,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const leaseUrl = `http://127.0.0.1:${options.leasePort}`;
   say(`Egress Proxies        lease API ${leaseUrl}, metrics ${adminUrl}/metrics, log ${files.productLog}`);
   return {
-    kubernetes: { url: kubernetes.url, token: kubernetes.token },
+    kubernetes: api,
     leaseApi: { url: leaseUrl, token: leaseToken },
     echoUrl: `${echo.httpsUrl}/`,
     authority: authority.certificate,
@@ -103,13 +110,6 @@ async function serving(product: Running, readyUrl: string, signal: AbortSignal):
 
 function startRedis(files: LocalFiles, port: number | undefined): Promise<LocalRedis> {
   return startLocalRedis({ dir: files.redisDir, ...(port === undefined ? {} : { port }) });
-}
-
-/** The product records who it is in a namespace of its own, as an installed chart would. */
-async function ensureNamespace(kubernetes: { url: string; token: string }, authority: string): Promise<void> {
-  const api = new ApiClient({ ...kubernetes, authority });
-  await api.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: productNamespace } }, "");
-  await api.close();
 }
 
 /** On the port of the last start if that is free: a kubeconfig that somebody uses in a terminal stays good. */

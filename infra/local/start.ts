@@ -3,17 +3,18 @@ import { parseArgs } from "node:util";
 import { toFailure } from "#shared/errors/failure.ts";
 import { RunningParts, stopSignal } from "#shared/process/stop.ts";
 import { createLogger } from "#shared/telemetry/logger.ts";
-import { ApiClient } from "./api-client.ts";
 import { checkPorts } from "./check-ports.ts";
 import { type LocalFiles, localFiles, makeFolders } from "./files.ts";
-import { addressSeenBy, releaseLease, takeLease, waitUntilReady } from "./first-look.ts";
+import { addressSeenBy, releaseLease, takeLease } from "./first-look.ts";
 import { takeFolder } from "./one-at-a-time.ts";
-import { proxyNamespace, type Stack, startStack } from "./stack.ts";
+import { readSamples, waitUntilReady } from "./samples.ts";
+import { type Stack, startStack } from "./stack.ts";
 
 const help = `Usage: npm start -- [options]
 
-Runs Egress Proxies on this machine with real Redis, real Squid and a small Kubernetes API for kubectl, applies sample
-Proxies, takes a lease and fetches a page through it. Ctrl-C stops everything; a second start resumes.
+Runs Egress Proxies on this machine with real Redis, real Squid and a small Kubernetes API for kubectl, creates sample
+Proxies, takes a lease and fetches a page through it. Ctrl-C stops everything; a second start resumes. It creates the
+samples that are gone and leaves those that are there as you made them.
 
 Options:
   --once             stop after the first page, with exit code 0
@@ -22,7 +23,6 @@ Options:
   --help             this text
 `;
 
-const samples = path.join(import.meta.dirname, "samples/proxies.yaml");
 /** What a Proxy listens on that names no port. */
 const proxyPort = 3128;
 const stopTimeoutMs = 30_000;
@@ -74,12 +74,9 @@ async function run({ files, leasePort, parts, signal, once }: RunOptions): Promi
   await makeFolders(files);
   parts.add("folder", await takeFolder(files.dir));
   await checkPorts({ leasePort, proxyPort });
-  const stack = await startStack({ files, leasePort, signal, say, parts });
-  const api = new ApiClient({ ...stack.kubernetes, authority: stack.authority });
-  parts.add("api client", () => api.close());
-  const names = await api.applyFile(samples, proxyNamespace);
-  say(`\nApplied ${names.length} Proxies from ${path.relative(process.cwd(), samples)}`);
-  await waitUntilReady(api, { namespace: proxyNamespace, names, say, signal });
+  const samples = await readSamples();
+  const stack = await startStack({ files, leasePort, samples, signal, say, parts });
+  await waitUntilReady(stack.kubernetes, { samples, say, signal });
   await showLease(stack, signal);
   if (!once) showNext(stack, files);
 }

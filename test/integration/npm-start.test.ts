@@ -53,7 +53,7 @@ describe("the first life of an installation", () => {
   beforeAll(async () => {
     running = start({ dir, leasePort });
     await running.started();
-    await running.applyProxy("victim", spec);
+    await running.createProxy("victim", spec);
   });
 
   afterAll(() => running.destroy());
@@ -147,7 +147,7 @@ describe("the second life of the installation", () => {
   test("the product killed while it creates Proxies leaves one Squid per Proxy", async () => {
     const before = (await running.squids()).length;
     const names = ["one", "two", "three", "four", "five"].map((each) => `created-${each}`);
-    for (const name of names) await running.applyProxy(name, spec);
+    for (const name of names) await running.createProxy(name, spec);
     const instances = async (): Promise<number> =>
       (await running.proxies()).filter(({ metadata, status }) => names.includes(metadata.name) && status.instance)
         .length;
@@ -218,7 +218,7 @@ describe("the second life of the installation", () => {
   });
 
   test("a Proxy of an unconfigured provider says so, and becomes Ready once the file has it", async () => {
-    await running.applyProxy("early", { ...spec, provider: "added-later" });
+    await running.createProxy("early", { ...spec, provider: "added-later" });
     await expect.poll(() => running.readiness("early"), patient).toContain("ProviderNotConfigured");
     const echo = (await readFile(path.join(dir, "echo.address"), "utf8")).trim();
     const settings = `{allowSources: [127.0.0.0/8], connectPorts: [8443], allowDestinations: ["${echo}/32:8443"]}`;

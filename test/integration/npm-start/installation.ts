@@ -116,13 +116,14 @@ export class Installation {
     }
   }
 
-  async applyProxy(name: string, spec: object): Promise<void> {
+  async createProxy(name: string, spec: object, namespace = "default"): Promise<void> {
     const manifest = { apiVersion: "crawl.example.com/v1alpha1", kind: "Proxy" as const, metadata: { name }, spec };
-    await this.kubernetes((api) => api.apply(manifest, "default"));
+    expect(await this.kubernetes((api) => api.create(manifest, namespace))).toBe(true);
   }
 
+  /** Those of all namespaces. */
   async proxies(): Promise<Proxy[]> {
-    return await this.kubernetes((api) => api.proxies("default"));
+    return await this.kubernetes((api) => api.proxies());
   }
 
   async proxy(name: string): Promise<Proxy | undefined> {
