@@ -69,7 +69,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       REDIS_URL: redisUrl,
       KUBECONFIG: files.kubeconfig,
       POD_NAMESPACE: productNamespace,
-      WATCH_NAMESPACES: "default",
+      WATCH_NAMESPACES: "*",
       PROVIDERS_FILE: files.providers,
       LEASE_TOKENS_FILE: files.tokens,
       LEASE_API_HOST: "127.0.0.1",

@@ -14,7 +14,7 @@ const help = `Usage: npm start -- [options]
 
 Runs Egress Proxies on this machine with real Redis, real Squid and a small Kubernetes API for kubectl, creates sample
 Proxies, takes a lease and fetches a page through it. Ctrl-C stops everything; a second start resumes. It creates the
-samples that are gone and leaves those that are there as you made them.
+samples that are gone and leaves those that are there as you made them. Proxies of all namespaces are served.
 
 Options:
   --once             stop after the first page, with exit code 0

@@ -227,6 +227,19 @@ describe("the second life of the installation", () => {
     await expect.poll(() => running.readiness("early"), patient).toBe("Ready");
   });
 
+  test("a Proxy of another namespace is served, too", async () => {
+    await running.kubernetes(async (api) => {
+      await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } }, "");
+      const stringData = { username: "team", password: "a" };
+      await api.create(
+        { apiVersion: "v1", kind: "Secret", metadata: { name: "proxy-credentials" }, stringData },
+        "team-a",
+      );
+    });
+    await running.createProxy("elsewhere", spec, "team-a");
+    await expect.poll(() => running.readiness("elsewhere"), patient).toBe("Ready");
+  });
+
   test("kill -9 leaves no process behind, and the next life removes the shared memory", async () => {
     const serviceNames = (await running.squids()).map(({ serviceName }) => serviceName);
     expect(serviceNames.length).toBeGreaterThan(4);
