@@ -27,7 +27,9 @@ const created = makeProxy({ status: { instance: makeInstance({ providerID }) } }
 const settled = makeProxy({ status: { ...readyStatus(), instance: makeInstance({ providerID }) } });
 
 test("a settled instance is not read: its provider is asked nothing", async () => {
-  const { lab, look } = setUp({ fleet: { look: () => Promise.resolve({ registered: true, verdict, trouble: undefined }) } });
+  const { lab, look } = setUp({
+    fleet: { look: () => Promise.resolve({ registered: true, verdict, trouble: undefined }) },
+  });
   expect((await look(settled)).situation).toMatchObject({ view: { kind: "unread" }, verdict });
   expect(lab.calls).toEqual([]);
 });
@@ -40,7 +42,9 @@ test("an emptied Redis is made up for by what the status remembers", async () =>
 
 test("an instance that fails its probes is read", async () => {
   const { lab, look } = setUp({
-    fleet: { look: () => Promise.resolve({ registered: true, verdict: { ...verdict, healthy: false }, trouble: undefined }) },
+    fleet: {
+      look: () => Promise.resolve({ registered: true, verdict: { ...verdict, healthy: false }, trouble: undefined }),
+    },
   });
   lab.addForeign("vm-1");
   expect((await look(settled)).situation.view).toMatchObject({ kind: "seen", state: "Running" });

@@ -106,18 +106,18 @@ test("a failure is in the status before the queue is told to retry", async () =>
   expect(JSON.stringify(written)).toContain("no answer");
 });
 
-test("a missing Secret is looked for steadily, without backoff", async () => {
+test("a missing Secret is in the status before the queue is told to retry", async () => {
   const { written, run } = setUp([makeProxy({ spec: { auth: { secretRef: { name: "login" } } } })]);
-  expect(await run()).toEqual({ requeueAfterMs: 5_000 });
+  await expect(run()).rejects.toMatchObject({ class: "Transient", code: "SecretMissing" });
   expect(JSON.stringify(written)).toContain("Secret crawl/login does not exist.");
 });
 
 const withLogin = { auth: { secretRef: { name: "login" } } };
 const running = { status: { ...readyStatus(), instance: makeInstance({ providerID: "memory/zone-a/vm-1" }) } };
 
-test("a Secret that is missing for an instance that runs is looked for steadily, and said", async () => {
+test("a Secret that is missing for an instance that runs is said, too", async () => {
   const { written, run } = setUp([makeProxy({ spec: withLogin, ...running })]);
-  expect(await run()).toEqual({ requeueAfterMs: 5_000 });
+  await expect(run()).rejects.toMatchObject({ class: "Transient", code: "SecretMissing" });
   expect(written[0]?.conditions).toContainEqual(
     expect.objectContaining({ type: "Reconciling", message: "Secret crawl/login does not exist." }),
   );

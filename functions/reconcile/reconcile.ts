@@ -18,7 +18,6 @@ import { act } from "./act.ts";
 import { eventsOf } from "./events.ts";
 import { type GatherDeps, gather } from "./gather.ts";
 import { register } from "./register.ts";
-import { secretMissing } from "./secret-values.ts";
 
 export interface ReconcileDeps extends GatherDeps {
   proxies: Pick<ProxyClient, "get" | "addFinalizer" | "removeFinalizer" | "patchStatus">;
@@ -77,8 +76,6 @@ function nextRun(
 ): { requeueAfterMs?: number } {
   const after = nextRunMs(situation, outcome, providerPollMs ?? pendingPollMs);
   const failure = failureOf(situation, outcome);
-  // Nobody tells of a Secret that is made: look for it steadily rather than back off.
-  if (failure?.code === secretMissing) return { requeueAfterMs: Math.min(after ?? pendingPollMs, pendingPollMs) };
   const isOfProvider = outcome.failed.length > 0 || situation.view.kind === "unknown";
   // What cannot be resolved for a successor must not keep the instance that is there from being read.
   const isRetried = failure !== undefined && outcome.done === undefined && (isOfProvider || after === undefined);

@@ -40,8 +40,8 @@ export async function readSecretValues(
   }
 }
 
-/** Code of the failure for a Secret or key that is not there. */
-export const secretMissing = "SecretMissing";
+/** Code of the failure for a Secret or key that is not there. The watcher tells when it is. */
+const secretMissing = "SecretMissing";
 
 interface Secret {
   name: string;

@@ -1,4 +1,4 @@
-import { type Proxy, proxyKey } from "#shared/model/proxy.ts";
+import { type Proxy, proxyKey, secretsOf } from "#shared/model/proxy.ts";
 import { type Phase, phases } from "#shared/model/proxy-status.ts";
 import { type Fingerprint, fingerprintOf, isWorthAJob } from "./fingerprint.ts";
 
@@ -6,18 +6,29 @@ export interface KnownProxy {
   fingerprint: Fingerprint;
   provider: string;
   phase: Phase;
+  /** `<namespace>/<name>` of the Secrets that it names. */
+  secrets: readonly string[];
 }
 
 /** What the watcher keeps of each Proxy: enough to tell whether an event is worth a job, and a few hundred bytes. */
 export class KnownProxies {
   readonly #proxies = new Map<string, KnownProxy>();
+  readonly #bySecret = new Map<string, Set<string>>();
 
   /** Takes in what was seen; tells whether it is worth a job. */
   see(proxy: Proxy): boolean {
     const key = proxyKey(proxy);
     const before = this.#proxies.get(key);
     const fingerprint = fingerprintOf(proxy);
-    this.#proxies.set(key, { fingerprint, provider: proxy.spec.provider, phase: proxy.status.phase ?? "Pending" });
+    this.forget(key);
+    const secrets = secretsOf(proxy);
+    this.#proxies.set(key, {
+      fingerprint,
+      provider: proxy.spec.provider,
+      phase: proxy.status.phase ?? "Pending",
+      secrets,
+    });
+    for (const secret of secrets) this.#bySecret.set(secret, (this.#bySecret.get(secret) ?? new Set()).add(key));
     return isWorthAJob(before?.fingerprint, fingerprint);
   }
 
@@ -28,6 +39,11 @@ export class KnownProxies {
   }
 
   forget(key: string): void {
+    for (const secret of this.#proxies.get(key)?.secrets ?? []) {
+      const users = this.#bySecret.get(secret);
+      users?.delete(key);
+      if (users?.size === 0) this.#bySecret.delete(secret);
+    }
     this.#proxies.delete(key);
   }
 
@@ -37,6 +53,11 @@ export class KnownProxies {
 
   keys(): string[] {
     return [...this.#proxies.keys()];
+  }
+
+  /** The Proxies that name a Secret. */
+  keysNaming(secret: string): string[] {
+    return [...(this.#bySecret.get(secret) ?? [])];
   }
 
   /** How many are in each phase; every phase is there, zero included. */

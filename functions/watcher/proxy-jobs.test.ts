@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import type { EnqueueItem } from "#shared/jobs/producer.ts";
 import { type QueueRef, queueName } from "#shared/jobs/queue-name.ts";
+import type { Condition } from "#shared/model/condition.ts";
 import { makeProxy } from "#test/fixtures/proxy.ts";
+import { readyStatus } from "#test/fixtures/situation.ts";
 import { ProxyJobs } from "./proxy-jobs.ts";
 
 function setUp(options: { providers?: string[]; registered?: string[] } = {}) {
@@ -21,6 +23,7 @@ function setUp(options: { providers?: string[]; registered?: string[] } = {}) {
     producer: { enqueue: (queue, key, extra) => add(queue, [{ ...extra, key }]), enqueueMany: add },
     fleet: { names: () => Promise.resolve(new Set(options.registered)) },
     providerNames: () => providers,
+    random: () => 0.5,
   });
   return { watcher, jobs, delays, providers, breakRedis: (value: boolean) => (broken = value) };
 }
@@ -89,6 +92,41 @@ test("a resync looks at every Proxy once, spread over the interval, and at entri
   expect(delays.slice(4)).toEqual([1, 1001, 2001, 3001, 0]);
 });
 
+test("of a first list, what looks settled waits its turn, and what does not is a job at once", async () => {
+  const { watcher, delays } = setUp();
+  const status = readyStatus();
+  const firstList = true;
+  const reconciling = [...(status.conditions ?? []), conditionOf("Reconciling"), conditionOf("Stalled")];
+  await watcher.seen(makeProxy({ status }), { firstList });
+  await watcher.seen(makeProxy({ metadata: { name: "p2", generation: 2 }, status }), { firstList });
+  await watcher.seen(makeProxy({ metadata: { name: "p3", deletionTimestamp: "2026-12-01T00:00:00Z" }, status }), {
+    firstList,
+  });
+  await watcher.seen(makeProxy({ metadata: { name: "p4" }, status: { ...status, conditions: reconciling } }), {
+    firstList,
+  });
+  await watcher.seen(makeProxy({ metadata: { name: "p5" } }), { firstList });
+  await watcher.seen(makeProxy({ metadata: { name: "p6" }, status }));
+  expect(delays).toEqual([15_001, 0, 0, 0, 0, 0]);
+});
+
+test("a Secret that came, changed or went makes a job for each Proxy that names it, and for no other", async () => {
+  const { watcher, jobs } = setUp();
+  const auth = { secretRef: { name: "login" } };
+  const cloudInit = { secretKeyRef: { name: "login", key: "user-data" } };
+  await watcher.seen(makeProxy({ spec: { auth } }));
+  await watcher.seen(makeProxy({ metadata: { name: "p2" }, spec: { cloudInit, provider: "other" } }));
+  await watcher.seen(makeProxy({ metadata: { name: "p3", namespace: "elsewhere" }, spec: { auth } }));
+  await watcher.seen(makeProxy({ metadata: { name: "p4" } }));
+  await watcher.secretTouched("crawl/login");
+  expect(jobs.slice(4)).toEqual(["reconcile.lab crawl/p1", "reconcile crawl/p2"]);
+  await watcher.seen(makeProxy({ metadata: { generation: 2 } }));
+  await watcher.gone("crawl/p2");
+  const before = jobs.length;
+  await watcher.secretTouched("crawl/login");
+  expect(jobs.slice(before)).toEqual([]);
+});
+
 test("a resync gives way to a retry that waits, a changed provider does not", async () => {
   const items: EnqueueItem[] = [];
   const add = (added: readonly EnqueueItem[]): Promise<void> => Promise.resolve(void items.push(...added));
@@ -116,3 +154,7 @@ test("every phase is counted, zero included", async () => {
     Deleting: 0,
   });
 });
+
+function conditionOf(type: string): Condition {
+  return { type, status: "True", reason: "Creating", message: "", lastTransitionTime: "2026-12-01T00:00:00Z" };
+}

@@ -4,12 +4,15 @@ import { type QueueRef, reconcileQueue } from "#shared/jobs/queue-name.ts";
 import { type Proxy, proxyKey } from "#shared/model/proxy.ts";
 import type { Phase } from "#shared/model/proxy-status.ts";
 import { KnownProxies } from "./known-proxies.ts";
+import { isSettled } from "./settled.ts";
 
 export interface ProxyJobsDeps {
   producer: Pick<Producer, "enqueue" | "enqueueMany">;
   fleet: Pick<Fleet, "names">;
   /** Configured providers as this process knows them. */
   providerNames: () => readonly string[];
+  /** From 0 to below 1. */
+  random?: () => number;
 }
 
 /** Turns what happens to Proxies into reconcile jobs. */
@@ -21,11 +24,21 @@ export class ProxyJobs {
     this.#deps = deps;
   }
 
-  /** A Proxy was listed, added or changed. Rejects when the job could not be enqueued; it is then seen as new again. */
-  async seen(proxy: Proxy): Promise<void> {
+  /**
+   * A Proxy was added or changed. Rejects when the job could not be enqueued; it is then seen as new again.
+   * `firstList`: it is only new to this process. One that looks settled then waits its turn: a watcher that takes over
+   * must not make thousands of runs at once of what another one has long done.
+   */
+  async seen(proxy: Proxy, { firstList = false } = {}): Promise<void> {
     const key = proxyKey(proxy);
     if (!this.#known.see(proxy)) return;
-    await this.#enqueue(key, proxy.spec.provider);
+    const { random = Math.random } = this.#deps;
+    await this.#enqueue(key, proxy.spec.provider, firstList && isSettled(proxy) ? 1 + random() * settledSpreadMs : 0);
+  }
+
+  /** A Secret came, changed or went: whoever names it is looked at. */
+  async secretTouched(secret: string): Promise<void> {
+    await this.#enqueueAll(this.#known.keysNaming(secret).map((key) => ({ key })));
   }
 
   /** A Proxy is gone: one more run takes it out of the registry. */
@@ -71,9 +84,9 @@ export class ProxyJobs {
     return this.#known.countByPhase();
   }
 
-  async #enqueue(key: string, provider: string): Promise<void> {
+  async #enqueue(key: string, provider: string, delayMs = 0): Promise<void> {
     try {
-      await this.#deps.producer.enqueue(this.#queueOf(provider), key);
+      await this.#deps.producer.enqueue(this.#queueOf(provider), key, { delayMs: Math.floor(delayMs) });
     } catch (error) {
       this.#known.doubt(key);
       throw error;
@@ -92,5 +105,8 @@ export class ProxyJobs {
 
 /** Twice the time in which a process looks at the providers file. */
 const everyoneKnowsMs = 10_000;
+
+/** In this time every settled Proxy was looked at once after another watcher took over. */
+const settledSpreadMs = 30_000;
 
 const unconfigured: QueueRef = { fn: "reconcile" };

@@ -4,7 +4,7 @@ import type { EnqueueItem } from "#shared/jobs/producer.ts";
 import { type QueueRef, queueName } from "#shared/jobs/queue-name.ts";
 import { createLogger } from "#shared/telemetry/logger.ts";
 import { makeProxy } from "#test/fixtures/proxy.ts";
-import { type ProxyHandlers, Watcher } from "./watcher.ts";
+import { type ProxyHandlers, type SecretHandlers, Watcher } from "./watcher.ts";
 
 const log = createLogger({ levels: { level: "silent", components: {} }, pretty: false });
 
@@ -12,6 +12,7 @@ const log = createLogger({ levels: { level: "silent", components: {} }, pretty: 
 function setUp(options: { registered?: string[]; onJobs?: (redis: FakeRedis) => void } = {}) {
   const redis: FakeRedis = { jobs: [], epoch: null, filling: undefined, broken: false };
   const watching = Promise.withResolvers<ProxyHandlers>();
+  const watchingSecrets = Promise.withResolvers<SecretHandlers>();
   const add = (queue: QueueRef, items: readonly EnqueueItem[]): Promise<void> => {
     if (queue.fn !== "reconcile" || items.length === 0) return Promise.resolve();
     if (redis.broken) return Promise.reject(new Error("Redis is away"));
@@ -28,11 +29,15 @@ function setUp(options: { registered?: string[]; onJobs?: (redis: FakeRedis) => 
       watching.resolve(handlers);
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
     },
+    watchSecrets: async (handlers, signal) => {
+      watchingSecrets.resolve(handlers);
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    },
     log,
   });
   watcher.start();
   onTestFinished(() => watcher.stop());
-  return { watcher, redis, handlers: watching.promise };
+  return { watcher, redis, handlers: watching.promise, secrets: watchingSecrets.promise };
 }
 
 interface FakeRedis {
@@ -94,6 +99,17 @@ test("Redis that is emptied while it is filled gets no epoch, so that the next l
   await expect.poll(() => flushes).toBe(1);
   await watcher.stop();
   expect(redis.epoch).toBeNull();
+});
+
+test("a Secret is news once the first list of them is through", async () => {
+  const { redis, handlers, secrets } = setUp();
+  await (await handlers).onSet(makeProxy({ spec: { auth: { secretRef: { name: "login" } } } }));
+  const { onTouched, onSynced } = await secrets;
+  await onTouched("crawl/login");
+  expect(redis.jobs).toHaveLength(1);
+  onSynced();
+  await onTouched("crawl/login");
+  expect(redis.jobs).toHaveLength(2);
 });
 
 test("a watcher that stops before the first list is through ends", async () => {

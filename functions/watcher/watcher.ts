@@ -9,19 +9,28 @@ import { every } from "./every.ts";
 import { ProxyJobs } from "./proxy-jobs.ts";
 
 export interface WatcherDeps {
-  settings: WatcherSettings;
+  settings: Pick<WatcherSettings, "RESYNC_SECONDS">;
   producer: Pick<Producer, "enqueue" | "enqueueMany">;
   fleet: Pick<Fleet, "names" | "epoch" | "beginEpoch" | "finishEpoch">;
   /** Frees keys that no event can start any more; to be called now and then. */
   sweepStuckKeys: () => Promise<number>;
   /** Lists and watches Proxies until the signal fires; must not end before. */
   watchProxies: (handlers: ProxyHandlers, signal: AbortSignal) => Promise<void>;
+  /** The same for Secrets, of which names are all that is told. */
+  watchSecrets: (handlers: SecretHandlers, signal: AbortSignal) => Promise<void>;
   log: Logger;
 }
 
 export interface ProxyHandlers {
   onSet: (proxy: Proxy) => Promise<void>;
   onGone: (key: string) => Promise<void>;
+  /** The first list is through. */
+  onSynced: () => void;
+}
+
+export interface SecretHandlers {
+  /** `<namespace>/<name>` of one that came, changed or went. */
+  onTouched: (secret: string) => Promise<void>;
   /** The first list is through. */
   onSynced: () => void;
 }
@@ -76,6 +85,7 @@ export class Watcher {
     const resyncMs = settings.RESYNC_SECONDS * 1000;
     this.#running = Promise.all([
       this.#watch(signal),
+      this.#watchSecrets(signal),
       timer("reap", reapMs, () => producer.enqueue({ fn: "lease" }, "reap")),
       timer("stuck keys", sweepMs, () => this.#deps.sweepStuckKeys()),
       timer("changed providers", providersRetryMs, () => this.#lookAtTouched()),
@@ -97,7 +107,7 @@ export class Watcher {
 
   async #watch(signal: AbortSignal): Promise<void> {
     const handlers: ProxyHandlers = {
-      onSet: (proxy) => this.#jobs.seen(proxy),
+      onSet: (proxy) => this.#jobs.seen(proxy, { firstList: !this.#synced }),
       onGone: (key) => this.#jobs.gone(key),
       onSynced: () => {
         this.#synced = true;
@@ -105,6 +115,20 @@ export class Watcher {
       },
     };
     await this.#deps.watchProxies(handlers, signal);
+  }
+
+  async #watchSecrets(signal: AbortSignal): Promise<void> {
+    // Those of the first list are no news: each Proxy gets its job from the first list of Proxies.
+    let synced = false;
+    const handlers: SecretHandlers = {
+      onTouched: async (secret) => {
+        if (synced) await this.#jobs.secretTouched(secret);
+      },
+      onSynced: () => {
+        synced = true;
+      },
+    };
+    await this.#deps.watchSecrets(handlers, signal);
   }
 
   async #lookAtTouched(): Promise<void> {

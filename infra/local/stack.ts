@@ -68,6 +68,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     env: {
       REDIS_URL: redisUrl,
       KUBECONFIG: files.kubeconfig,
+      // One at a time runs in this folder, so one that was killed may be followed at once.
+      POD_NAME: "npm-start",
       POD_NAMESPACE: productNamespace,
       WATCH_NAMESPACES: "*",
       PROVIDERS_FILE: files.providers,

@@ -1,5 +1,6 @@
 import type { ConditionReason } from "#shared/model/condition.ts";
 import { finalizer } from "#shared/model/names.ts";
+import { secretsOf } from "#shared/model/proxy.ts";
 import type { InstanceRecord } from "#shared/model/proxy-status.ts";
 import { instanceName } from "./instance-name.ts";
 import { isAsWanted, isDead, recordedInstances, type Situation } from "./situation.ts";
@@ -89,8 +90,8 @@ export function reasonForNewIncarnation(situation: Situation): Why | undefined {
     return { reason: "InstanceStopped", message: `Instance ${instance.name} has stopped${detail}; making a new one.` };
   }
   if (isAsWanted(situation) !== false) return undefined;
-  const namesSecret = proxy.spec.auth !== undefined || proxy.spec.cloudInit?.secretKeyRef !== undefined;
-  const what = namesSecret ? "The spec, or a Secret that it names, has changed" : "The spec has changed";
+  const what =
+    secretsOf(proxy).length > 0 ? "The spec, or a Secret that it names, has changed" : "The spec has changed";
   return { reason: "IntentRecorded", message: `${what}; making a new instance.` };
 }
 

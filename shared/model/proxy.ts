@@ -31,3 +31,9 @@ export function parseProxyKey(key: string): { namespace: string; name: string } 
   if (!namespace || !name || rest.length > 0) throw new Error(`not the key of a Proxy: ${key}`);
   return { namespace, name };
 }
+
+/** `<namespace>/<name>` of each Secret that a Proxy names, once. */
+export function secretsOf({ metadata, spec }: Pick<Proxy, "metadata" | "spec">): string[] {
+  const names = [spec.auth?.secretRef.name, spec.cloudInit?.secretKeyRef?.name].filter((name) => name !== undefined);
+  return [...new Set(names)].map((name) => `${metadata.namespace}/${name}`);
+}
