@@ -18,7 +18,7 @@ beforeEach(async () => {
   redis = new Redis(server.url);
   redis.on("error", () => undefined); // it is ended on purpose
   api = await startTestLeaseApi({ redisUrl: server.url, tokens: [{ name: "a", secret: token, scopes: ["admin"] }] });
-  await expect.poll(async () => (await list()).status).toBe(200);
+  await expect.poll(async () => (await list()).status, { timeout: 20_000 }).toBe(200);
 });
 
 afterEach(async () => {
@@ -34,7 +34,7 @@ const unavailable = { status: 503, json: { type: "urn:egress-proxies:problem:red
 
 test("while Redis is gone every call answers 503, the API stays ready, and it recovers by itself", async () => {
   process.kill(server.pid, "SIGKILL");
-  await expect.poll(list).toMatchObject(unavailable);
+  await expect.poll(list, { timeout: 20_000 }).toMatchObject(unavailable);
   const answer = await acquire();
   expect(answer).toMatchObject(unavailable);
   expect(answer.headers.get("retry-after")).toMatch(/^\d+$/);
@@ -64,7 +64,7 @@ test("while Redis is paused calls answer 503, and afterwards it goes on", async 
   } finally {
     process.kill(server.pid, "SIGCONT");
   }
-  await expect.poll(async () => (await acquire()).status).toBe(201);
+  await expect.poll(async () => (await acquire()).status, { timeout: 20_000 }).toBe(201);
 });
 
 test("a stop finishes the request under way and refuses new connections", async () => {
@@ -77,7 +77,7 @@ test("a stop finishes the request under way and refuses new connections", async 
   const lines = [...head, "Content-Type: application/json", `Content-Length: ${body.length}`, "Expect: 100-continue"];
   socket.write(`${lines.join("\r\n")}\r\n\r\n`);
   // The server says so once the request is under way.
-  await expect.poll(() => answer).toContain("100 Continue");
+  await expect.poll(() => answer, { timeout: 20_000 }).toContain("100 Continue");
   answer = "";
   const closed = api.close();
   await expect

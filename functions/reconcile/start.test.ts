@@ -3,6 +3,8 @@ import { createLogger } from "#shared/telemetry/logger.ts";
 import { startJobRig } from "#test/integration/jobs/rig.ts";
 import { ReconcileConsumers, type StartReconcileDeps } from "./start.ts";
 
+const soon = { timeout: 20_000 };
+
 const quiet = createLogger({ levels: { level: "silent", components: {} }, pretty: false });
 const never = (): Promise<never> => Promise.reject(new Error("not expected to be called"));
 
@@ -61,11 +63,11 @@ test("a provider runs as many Proxies at once as it allows, no more than the pro
     { name: "many", concurrency: 10 },
   ]);
   const of = (provider: string): number => reads.filter((name) => name.startsWith(provider)).length;
-  await expect.poll(() => [of("one"), of("many")]).toEqual([1, 3]);
+  await expect.poll(() => [of("one"), of("many")], soon).toEqual([1, 3]);
   await consumers.follow([
     { name: "one", concurrency: 2 },
     { name: "many", concurrency: 1 },
   ]);
   release();
-  await expect.poll(() => [of("one"), of("many")]).toEqual([3, 4]);
+  await expect.poll(() => [of("one"), of("many")], soon).toEqual([3, 4]);
 });
