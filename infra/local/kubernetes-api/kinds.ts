@@ -51,7 +51,12 @@ function column(text: string): Column {
 }
 
 const text = z.string();
-const names = { kind: text, plural: text, singular: text.optional() };
+// Of the real server. A group without a dot, or a plural with one, could name what another kind is stored under.
+const label = z.string().regex(/^[a-z]([-a-z0-9]*[a-z0-9])?$/, "must be a lowercase DNS label");
+const domain = z.string().regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/, {
+  error: "should be a domain with at least one dot",
+});
+const names = { kind: text, plural: label, singular: text.optional() };
 const columnOf = {
   name: text,
   type: text,
@@ -67,7 +72,7 @@ const version = z.looseObject({
   additionalPrinterColumns: z.array(z.looseObject(columnOf)).default([{ ...age }]),
 });
 const definition = z.looseObject({
-  group: text,
+  group: domain,
   scope: z.enum(["Namespaced", "Cluster"]),
   names: z.looseObject({ ...names, shortNames: z.array(text).default([]), categories: z.array(text).default([]) }),
   versions: z.array(version),
@@ -91,13 +96,22 @@ function toKinds(crd: KubeObject): Kind[] {
   try {
     const { group, scope, names: given, versions } = definition.parse(crd["spec"]);
     const { kind, plural, singular = kind.toLowerCase(), shortNames, categories } = given;
+    const { key } = named(group, "", plural);
+    if (crd.metadata.name !== key) throw new Error(`metadata.name: must be spec.names.plural+"."+spec.group: ${key}`);
+    if (coreKinds.some((core) => core.key === key)) throw new Error(`${key} is built in`);
     return versions.flatMap(({ name, served, schema, subresources, additionalPrinterColumns: columns }) => {
       const base = { ...named(group, name, plural), kind, singular, shortNames, categories, columns };
       const [namespaced, hasStatus] = [scope === "Namespaced", subresources.status !== undefined];
       return served ? { ...base, namespaced, hasStatus, schema: new CustomSchema(schema.openAPIV3Schema) } : [];
     });
   } catch (error) {
-    const why = error instanceof Error ? error.message : "it has no schema";
-    throw unprocessable(`CustomResourceDefinition.apiextensions.k8s.io "${crd.metadata.name}" is invalid: ${why}`);
+    throw unprocessable(
+      `CustomResourceDefinition.apiextensions.k8s.io "${crd.metadata.name}" is invalid: ${reasonOf(error)}`,
+    );
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof z.ZodError)) return error instanceof Error ? error.message : "it has no schema";
+  return error.issues.map(({ path, message }) => `spec.${path.join(".")}: ${message}`).join(", ");
 }

@@ -67,6 +67,25 @@ test("a strategic patch removes a container by name", async () => {
   expect(body).toMatchObject({ spec: { containers: [{ name: "b", image: "1" }] } });
 });
 
+test.each([
+  ["secrets", "", "secrets", "spec.group: should be a domain with at least one dot"],
+  ["widgets.dotless", "dotless", "widgets", "spec.group: should be a domain with at least one dot"],
+  ["leases.coordination.k8s.io", "coordination.k8s.io", "leases", "leases.coordination.k8s.io is built in"],
+  ["leases.coordination.k8s.io", "k8s.io", "leases.coordination", "spec.names.plural: must be a lowercase DNS label"],
+  ["other.example.com", "example.com", "widgets", "metadata.name: must be spec.names.plural"],
+])(
+  "a definition %s with group %j and plural %s is refused, and deletes nobody's objects",
+  async (name, group, plural, why) => {
+    const schema = { openAPIV3Schema: { type: "object" } };
+    const versions = [{ name: "v1", served: true, storage: true, schema }];
+    const spec = { group, scope: "Namespaced", names: { kind: "Shadow", plural }, versions };
+    const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const answer = await api.call("POST", definitions, { body: { metadata: { name }, spec } });
+    expect(answer).toMatchObject({ status: 422, body: { reason: "Invalid", message: expect.stringContaining(why) } });
+    expect((await api.call("GET", `${definitions}/${name}`)).status).toBe(404);
+  },
+);
+
 test("bytes that are no request end their connection only", async () => {
   const socket = connect(api.port, "127.0.0.1");
   socket.write("\0\0 garbage \r\n\r\n");
