@@ -41,8 +41,8 @@ export class ApiClient {
   }
 
   /** The events of a watch, each as it comes; ends with the watch, or when the loop over it is left. */
-  async *watch(target: string) {
-    const headers = { authorization: `Bearer ${this.access.token}` };
+  async *watch(target: string, more: Record<string, string> = {}) {
+    const headers = { authorization: `Bearer ${this.access.token}`, ...more };
     const { body } = await request(this.access.url + target, { dispatcher: this.#agent, headers });
     const event = z.object({ type: z.string(), object });
     body.on("error", () => undefined); // the loop is left, or the server is gone

@@ -15,7 +15,7 @@ export function representationFor(
   kind: Kind,
   accept: string,
   includeObject: string | null,
-  now: number,
+  now: () => number,
 ): Representation {
   const { kind: name, apiVersion } = kind;
   if (accept.includes("as=PartialObjectMetadata"))
@@ -28,7 +28,7 @@ export function representationFor(
     };
   const nameColumn = { name: "Name", type: "string", format: "name", description: "Name of the object.", priority: 0 };
   const row = (object: KubeObject): object => {
-    const cells = kind.columns.map((column) => cell(column, object, now));
+    const cells = kind.columns.map((column) => cell(column, object, now()));
     return {
       cells: [object.metadata.name, ...cells],
       object: includeObject === "Object" ? object : partial(object.metadata),

@@ -86,6 +86,26 @@ test.each([
   },
 );
 
+test("a watch shows how old an object is when it changes, not when the watch began", async () => {
+  let now = Date.parse("2026-01-01T00:00:00Z");
+  const other = await SmallApi.start({ now: () => now });
+  const target = "/api/v1/namespaces/default/configmaps";
+  const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  const ages: unknown[] = [];
+  const watching = (async () => {
+    for await (const { object } of other.watch(`${target}?watch=true&resourceVersion=1`, { accept })) ages.push(object);
+  })().catch(() => "cut off");
+  await other.call("POST", target, { body: { metadata: { name: "old" } } });
+  now += 5_000;
+  const change = { body: { data: { a: "1" } }, type: "application/merge-patch+json" };
+  await other.call("PATCH", `${target}/old`, change);
+  await expect
+    .poll(() => ages)
+    .toMatchObject([{ rows: [{ cells: ["old", "0s"] }] }, { rows: [{ cells: ["old", "5s"] }] }]);
+  await other.stop();
+  await watching;
+});
+
 test("bytes that are no request end their connection only", async () => {
   const socket = connect(api.port, "127.0.0.1");
   socket.write("\0\0 garbage \r\n\r\n");

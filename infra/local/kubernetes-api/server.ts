@@ -87,7 +87,7 @@ function serveResource(
   query: URLSearchParams,
   target: Target,
 ): FastifyReply {
-  const representation = representationFor(target.kind, headers.accept ?? "", query.get("includeObject"), store.now());
+  const representation = representationFor(target.kind, headers.accept ?? "", query.get("includeObject"), store.now);
   if (method === "GET" && ["true", "1"].includes(query.get("watch") ?? "")) {
     const start = prepareWatch(store, { target, query, representation, bookmarkSeconds });
     const response = reply.hijack().raw.writeHead(200, { "content-type": "application/json" });
