@@ -1,7 +1,7 @@
 import { ApiError, badRequest, conflict, unprocessable } from "../kubernetes-objects/api-error.ts";
 import { hasGeneration, type Kind } from "../kubernetes-objects/kind.ts";
 import { type KubeObject, objectAt } from "../kubernetes-objects/kube-object.ts";
-import { patched } from "../kubernetes-objects/patch.ts";
+import { patched, patchFormat } from "../kubernetes-objects/patch.ts";
 import { deleteObject, deleteOptions } from "./delete-object.ts";
 import type { Representation } from "./representation.ts";
 import { decodeBody, findObject, matcherFor, numberIn, parseObject, type Target } from "./request.ts";
@@ -44,12 +44,13 @@ export function answer(store: Store, request: ResourceRequest): Answer {
   } else if (subresource === "binding") {
     if (method === "POST") return { code: 201, body: bindPod(store, target, sent()) };
   } else {
+    // Before anything is looked up: server-side apply of a new object is refused for what it is.
+    const format = method === "PATCH" ? patchFormat(contentType, kind.schema !== undefined) : undefined;
     const held = findObject(store, target);
     if (method === "GET") return { code: 200, body: representation.one(held) };
     if (method === "PUT") return written(200, updateObject(store, kind, held, versioned(kind, sent()), update));
-    if (method === "PATCH") {
-      const patch = decodeBody("application/json", body);
-      const result = parseObject(patched(held, contentType, patch, kind.schema !== undefined));
+    if (format !== undefined) {
+      const result = parseObject(patched(held, format, decodeBody("application/json", body)));
       return written(200, updateObject(store, kind, held, result, update));
     }
     if (method === "DELETE" && subresource === "") return { code: 200, body: deleteOne(store, request, held) };
@@ -59,9 +60,10 @@ export function answer(store: Store, request: ResourceRequest): Answer {
 
 /** One page. All pages show the state at the first one's version; a 410 says that it is too long ago. */
 function listObjects(store: Store, { target, query, representation }: ResourceRequest): object {
-  const token = Buffer.from(query.get("continue") ?? "", "base64url").toString("utf8");
+  const given = query.get("continue") ?? "";
+  const token = Buffer.from(given, "base64url").toString("utf8");
   const [, resourceVersion = store.version, after = ""] = /^(\d+) (.*)$/.exec(token) ?? [];
-  if (token !== "" && after === "") throw badRequest("continue key is not valid");
+  if (given !== "" && after === "") throw badRequest("continue key is not valid");
   const matching = store.listAt(target.kind.key, resourceVersion).filter(matcherFor(target, query));
   const left = matching.filter((object) => placeOf(object) > after);
   const page = left.slice(0, numberIn(query, "limit") || left.length);

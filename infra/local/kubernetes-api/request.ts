@@ -49,17 +49,30 @@ export function numberIn(query: URLSearchParams, name: string): number | undefin
   return text === "" ? undefined : Number(text);
 }
 
+// Deeper than any object of ours, and far from where recursion overflows the stack.
+const maxDepth = 500;
+
 /** The JSON value in a body, undefined for an empty one. Throws 400 for garbage and 415 for another format. */
 export function decodeBody(contentType: string, body: Buffer): unknown {
   if (body.length === 0) return undefined;
   const accepted = "the body of the request was in an unknown format - accepted media types include: application/json";
   try {
     if (contentType === "application/vnd.kubernetes.protobuf") return decodeProtobuf(body);
-    if (contentType === "" || contentType.endsWith("json")) return JSON.parse(body.toString("utf8"));
+    if (contentType === "" || contentType.endsWith("json")) return shallow(JSON.parse(body.toString("utf8")));
   } catch (error) {
     throw badRequest(`the body of the request cannot be read: ${error instanceof Error ? error.message : "garbage"}`);
   }
   throw new ApiError(415, "UnsupportedMediaType", accepted);
+}
+
+/** Level by level: recursion is what such a value is kept away from. */
+function shallow(value: unknown): unknown {
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > maxDepth) throw new Error(`it is nested deeper than ${maxDepth}`);
+    level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
+  }
+  return value;
 }
 
 /** Throws a 400 that names the first thing that makes it no Kubernetes object. */

@@ -9,6 +9,7 @@ const api = await SmallApi.start({ onError: (error) => errors.push(error) });
 afterAll(() => api.stop());
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
+const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
 
 test("a request without the token is refused, except for health and version", async () => {
   for (const authorization of ["", "Bearer wrong", "Basic abc"])
@@ -30,7 +31,11 @@ test.each([
   ["POST", configMaps, { body: Buffer.from([1, 2, 255, 255, 255]), type: "application/vnd.kubernetes.protobuf" }, 400],
   ["POST", configMaps, { body: `{"data": "${"x".repeat(4 * 1024 * 1024)}"}` }, 413],
   ["DELETE", `${configMaps}/none`, { body: { gracePeriodSeconds: "soon" } }, 404],
+  ["POST", configMaps, { body: `{"metadata": {"name": "deep"}, "x": ${deep}}` }, 400],
+  ["PATCH", "/api/v1/namespaces/default", { body: `{"x": ${deep}}`, type: "application/merge-patch+json" }, 400],
+  ["PUT", "/api/v1/namespaces/default", { body: `{"x": ${deep}}` }, 400],
   ["GET", `${configMaps}?limit=many`, {}, 400],
+  ["GET", `${configMaps}?continue=!!!!`, {}, 400],
   ["GET", "/%ff", {}, 400],
   ["POST", `${configMaps}/name`, { body: {} }, 404],
   ["PUT", configMaps, { body: {} }, 405],
@@ -41,6 +46,9 @@ test.each([
 });
 
 test.each([
+  "/",
+  "//",
+  "//nothing",
   "/nothing",
   "/api/v1/nothing",
   "/api/v1/namespaces/default/configmaps/a/b/c",
@@ -51,7 +59,7 @@ test.each([
 
 test("server-side apply is refused", async () => {
   const apply = { body: "{}", type: "application/apply-patch+yaml" };
-  expect((await api.call("PATCH", `${configMaps}/new?fieldManager=x`, apply)).status).toBe(404);
+  expect((await api.call("PATCH", `${configMaps}/new?fieldManager=x`, apply)).status).toBe(415);
   await api.call("POST", configMaps, { body: { metadata: { name: "applied" } } });
   expect((await api.call("PATCH", `${configMaps}/applied?fieldManager=x`, apply)).status).toBe(415);
 });

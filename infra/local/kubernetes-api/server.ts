@@ -62,7 +62,7 @@ function toApiError(error: unknown): ApiError {
 
 function serve(options: ServerOptions, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { store } = options;
-  const { pathname, searchParams } = new URL(request.url, "http://local");
+  const [pathname = "", query] = request.url.split("?", 2);
   const [root = "", ...rest] = pathname.split("/").filter(Boolean).map(decodeURIComponent);
   const [group, version, ...path] = root === "api" ? ["", ...rest] : rest;
   if (root === "version") return reply.send({ major: "1", minor: "35", gitVersion: "v1.35.0" });
@@ -77,7 +77,7 @@ function serve(options: ServerOptions, request: FastifyRequest, reply: FastifyRe
     return reply.send(root === "api" ? { kind: "APIVersions", versions: ["v1"] } : groupOf(store, group));
   const apiVersion = root === "api" ? version : `${group}/${version}`;
   if (path.length === 0) return reply.send(resourceList(store, apiVersion));
-  return serveResource(options, request, reply, searchParams, findTarget(store, apiVersion, path));
+  return serveResource(options, request, reply, new URLSearchParams(query), findTarget(store, apiVersion, path));
 }
 
 function serveResource(

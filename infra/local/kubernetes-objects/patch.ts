@@ -19,20 +19,26 @@ const itemKeys = new Map(
   Object.entries({ ...byName, conditions: "type", ownerReferences: "uid", ports: "containerPort" }),
 );
 
+export type PatchFormat = "json" | "merge" | "strategic";
+
+/** Throws 415 for server-side apply, and for a strategic patch of a custom kind. */
+export function patchFormat(contentType: string, custom: boolean): PatchFormat {
+  if (contentType === "application/json-patch+json") return "json";
+  if (contentType === "application/merge-patch+json") return "merge";
+  if (contentType === "application/strategic-merge-patch+json" && !custom) return "strategic";
+  const accepted = "application/json-patch+json, application/merge-patch+json";
+  const what = `${contentType} is not supported here (no server-side apply) - accepted media types include: ${accepted}`;
+  throw new ApiError(415, "UnsupportedMediaType", what);
+}
+
 /**
- * What `target` is after a patch of this content type; `target` stays as it is. Throws 415 for server-side apply and for
- * a strategic patch of a custom kind, 400 for a patch that is none, 422 for a JSON patch that does not fit.
+ * What `target` is after a patch; `target` stays as it is. Throws 400 for a patch that is none, 422 for a JSON patch that
+ * does not fit.
  */
-export function patched(target: KubeObject, contentType: string, patch: unknown, custom: boolean): unknown {
-  if (contentType === "application/json-patch+json") return jsonPatched(structuredClone(target), patch);
-  const strategic = contentType === "application/strategic-merge-patch+json" && !custom;
-  if (!strategic && contentType !== "application/merge-patch+json") {
-    const accepted = "application/json-patch+json, application/merge-patch+json";
-    const what = `${contentType} is not supported here (no server-side apply) - accepted media types include: ${accepted}`;
-    throw new ApiError(415, "UnsupportedMediaType", what);
-  }
+export function patched(target: KubeObject, format: PatchFormat, patch: unknown): unknown {
+  if (format === "json") return jsonPatched(structuredClone(target), patch);
   if (!isObject(patch)) throw badRequest("the patch is not an object");
-  return merged(target, patch, strategic);
+  return merged(target, patch, format === "strategic");
 }
 
 function jsonPatched(document: object, patch: unknown): unknown {
