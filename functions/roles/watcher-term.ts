@@ -21,9 +21,9 @@ export class WatcherTerm {
   async serve(leadership: Leadership): Promise<void> {
     const producer = whileLeading(this.#deps.producer, () => leadership.check());
     const watcher = new Watcher({ ...this.#deps, producer });
+    this.watcher = watcher; // from now on it hears of a changed file by itself
     await watcher.setProviders(this.#providers, []);
     watcher.start();
-    this.watcher = watcher;
     await aborted(leadership.signal);
     this.watcher = undefined;
     await watcher.stop();

@@ -4,6 +4,8 @@ import type { Table } from "./table.ts";
 export interface BenchContext {
   /** About how long to measure in all; preparing comes on top. */
   seconds: number;
+  /** How many objects to measure with, where a bench can choose. */
+  size?: number;
   /** Everything that a bench starts is added here, at once: it is stopped however the bench ends. */
   parts: RunningParts;
 }

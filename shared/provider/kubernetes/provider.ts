@@ -1,5 +1,14 @@
 import { Failure } from "#shared/errors/failure.ts";
-import type { Call, Created, CreateRequest, Identity, Instance, Listing, PlacementRequest, Provider } from "../contract.ts";
+import type {
+  Call,
+  Created,
+  CreateRequest,
+  Identity,
+  Instance,
+  Listing,
+  PlacementRequest,
+  Provider,
+} from "../contract.ts";
 import { type CallTarget, classify } from "./classify.ts";
 import { ensure, remove } from "./ensure.ts";
 import { instanceOf, type ListScope, listOwned } from "./list.ts";
