@@ -22,7 +22,7 @@ export class ApiClient {
 
   constructor(access: ApiAccess) {
     this.access = access;
-    this.#agent = new Agent({ connect: { ca: access.authority } });
+    this.#agent = new Agent({ connect: { ca: access.authority }, allowH2: false });
   }
 
   async call(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", target: string, call: Call = {}) {

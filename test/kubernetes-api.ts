@@ -70,13 +70,17 @@ export class TestApi extends ApiClient {
       await this.#create(`/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: "default" } });
   }
 
-  /** Writes a kubeconfig for a ServiceAccount of the test's namespace; a real API only. Answers with the file's path. */
-  async kubeconfigFor(account: string): Promise<string> {
+  /** A token of a ServiceAccount of the test's namespace, good for an hour; a real API only. */
+  async tokenFor(account: string): Promise<string> {
     const target = `/api/v1/namespaces/${this.namespace}/serviceaccounts/${account}/token`;
     const answer = await this.#create(target, { spec: { expirationSeconds: 3600 } });
-    const { status } = z.looseObject({ status: z.object({ token: z.string() }).loose() }).parse(answer);
+    return z.looseObject({ status: z.looseObject({ token: z.string() }) }).parse(answer).status.token;
+  }
+
+  /** Writes a kubeconfig with such a token. Answers with the file's path. */
+  async kubeconfigFor(account: string): Promise<string> {
     const file = path.join(this.dir, `${account}.kubeconfig`);
-    await writeFile(file, this.#kubeconfig(status.token), { mode: 0o600 });
+    await writeFile(file, this.#kubeconfig(await this.tokenFor(account)), { mode: 0o600 });
     return file;
   }
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { Failure } from "#shared/errors/failure.ts";
 import { classifyApiError } from "./failure.ts";
 
-/** Bodies as kube-apiserver sends them. */
+/** Bodies as kube-apiserver sends them: refusals.test.ts here and in test/cluster get them from one. */
 const status = (code: number, reason: string, message: string, details?: object) =>
   `${JSON.stringify({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, ...(details ? { details } : {}), code })}\n`;
 
@@ -114,7 +114,11 @@ const rows: Row[] = [
   {
     what: "an expired list",
     code: 410,
-    body: status(410, "Expired", "The provided continue parameter is too old to display a consistent list result."),
+    body: status(
+      410,
+      "Expired",
+      "The provided continue parameter is too old to display a consistent list result. You can …",
+    ),
     expected: { class: "Transient", code: "Gone" },
   },
   {
@@ -126,7 +130,7 @@ const rows: Row[] = [
   {
     what: "overload, said in the header",
     code: 429,
-    body: status(429, "TooManyRequests", "Too many requests, please try again later.", { retryAfterSeconds: 9 }),
+    body: "Too many requests, please try again later.\n",
     headers: { "retry-after": "3" },
     expected: { class: "Transient", code: "TooManyRequests", retryAfterMs: 3000 },
   },
@@ -181,6 +185,7 @@ test("A refused value never reaches the message, but its field and the rule do",
     },
     { reason: "FieldValueInvalid", message: 'Invalid value: {"a":"hunter2"}: is wrong too', field: "spec.auth" },
     { reason: "FieldValueInvalid", message: "Invalid value: 70000: must be at most 65535", field: "spec.port" },
+    { reason: "FieldValueInvalid", message: "Invalid value: set one of both", field: "spec.placement" },
   ];
   const body = status(422, "Invalid", message, { ...proxyDetails, causes });
   const failure = classifyApiError(new ApiException(422, "", body, {}), "PATCH /x");
@@ -189,6 +194,7 @@ test("A refused value never reaches the message, but its field and the rule do",
   expect(failure.message).not.toContain("hunter2");
   expect(failure.message).toContain('"a" is invalid; spec.cloudInit.inline: Invalid value: is wrong');
   expect(failure.message).toContain("spec.port: Invalid value: must be at most 65535");
+  expect(failure.message).toContain("spec.placement: Invalid value: set one of both");
 });
 
 test.each([

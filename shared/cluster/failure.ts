@@ -61,8 +61,9 @@ function invalid(body: Status | undefined): Verdict {
   return permanent("Invalid", [first, ...reasons].join("; "));
 }
 
+// An object or a list that breaks a rule is not repeated: the rule's message follows at once, with no colon after it.
 const quoted =
-  /\b(Invalid value|Unsupported value|Duplicate value|Not found): ("(?:[^"\\]|\\.)*"|\{.*\}|\[.*\]|[^:]*)/gs;
+  /\b(Invalid value|Unsupported value|Duplicate value|Not found): ("(?:[^"\\]|\\.)*"|\{.*\}|\[.*\]|[^:]*(?=:))/gs;
 
 function withoutValue(message: string): string {
   return message.replace(quoted, "$1");
