@@ -86,7 +86,8 @@ const wanted: Record<string, string> = {
 
 function toFieldError({ keyword, instancePath, params, schema, data }: ErrorObject<string, JsonObject>): FieldError {
   const field = fieldPath(instancePath);
-  const found = Array.isArray(data) ? "array" : typeof data;
+  const scalar = Number.isInteger(data) ? "integer" : typeof data;
+  const found = Array.isArray(data) ? "array" : scalar;
   const type = `"${found}": ${field} in body must be of type ${String(schema)}: "${found}"`;
   const known = Array.isArray(schema) ? schema.map((one: unknown) => JSON.stringify(one)).join(", ") : "";
   const what = `${field} in body ${(wanted[keyword] ?? `breaks ${keyword} %`).replace("%", String(schema))}`;
