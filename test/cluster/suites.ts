@@ -3,12 +3,12 @@
  * it that none is forgotten.
  */
 export const apiSuites = [
-  "shared/cluster/{events,installation,proxies,refusals}.test.ts",
+  "shared/cluster/{events,installation,leader-lease,proxies,refusals}.test.ts",
   "shared/model/crd.test.ts",
   "infra/local/kubernetes-api/{deletion,reading,watch,writes}.test.ts",
   "test/fakes/api-proxy/api-proxy.test.ts",
   "test/integration/api-faults/*.test.ts",
-  "test/integration/api-faults/*.test.ts",
   "test/integration/kubectl.test.ts",
   "test/integration/lifecycle/*.test.ts",
+  "test/integration/two-watchers.test.ts",
 ];
