@@ -86,7 +86,7 @@ test("a Secret that may not be read is gathered as a failure, one that cannot be
   await expect(setUp({ secrets: { read: () => Promise.reject(away) } }).look(login)).rejects.toBe(away);
 });
 
-test("a deletion reads no Secret: one that cannot be read must not hold it back", async () => {
+test("neither a deletion nor the run that adds the finalizer reads a Secret: one that cannot be read must not hold it back", async () => {
   const away = new Failure({ class: "Transient", code: "Unavailable", message: "away" });
   const { look } = setUp({ secrets: { read: () => Promise.reject(away) } });
   const auth = { secretRef: { name: "login" } };
@@ -94,4 +94,6 @@ test("a deletion reads no Secret: one that cannot be read must not hold it back"
   await expect(look(makeProxy({ spec: { auth }, status }))).rejects.toBe(away);
   const metadata = { deletionTimestamp: "2026-12-01T00:59:00Z" };
   expect((await look(makeProxy({ metadata, spec: { auth }, status }))).situation.view).toEqual({ kind: "unread" });
+  const fresh = makeProxy({ metadata: { finalizers: [] }, spec: { auth } });
+  expect((await look(fresh)).situation.wanted).toHaveProperty("specHash");
 });

@@ -11,6 +11,7 @@ import { specHash } from "#shared/domain/spec-hash.ts";
 import { isNotFound, toFailure } from "#shared/errors/failure.ts";
 import type { Fleet } from "#shared/fleet/fleet.ts";
 import { member } from "#shared/model/keys.ts";
+import { finalizer } from "#shared/model/names.ts";
 import type { Proxy } from "#shared/model/proxy.ts";
 import type { Provider } from "#shared/provider/contract.ts";
 import { readSecretValues, type SecretValues } from "./secret-values.ts";
@@ -35,9 +36,7 @@ export async function gather(
   deps: GatherDeps,
   call: ClusterCall,
 ): Promise<Gathered> {
-  // A deletion needs no Secret: one that cannot be read must not hold it back.
-  const isDeleting = proxy.metadata.deletionTimestamp !== undefined;
-  const values = isDeleting ? noValues : await readSecretValues(proxy, deps.secrets, call);
+  const values = needsSecrets(proxy) ? await readSecretValues(proxy, deps.secrets, call) : noValues;
   const registry = await readRegistry(proxy, deps.fleet);
   const view = await readInstance(proxy, provider, registry.verdict, call);
   const situation: Situation = {
@@ -51,6 +50,11 @@ export async function gather(
     ...registry,
   };
   return { situation, values: "failure" in values ? undefined : values };
+}
+
+/** A deletion needs none: one that cannot be read must not hold it back. Neither does the run that adds the finalizer. */
+function needsSecrets({ metadata }: Proxy): boolean {
+  return metadata.deletionTimestamp === undefined && metadata.finalizers.includes(finalizer);
 }
 
 const noValues: SecretValues = { auth: undefined, cloudInit: undefined };
