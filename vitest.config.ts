@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { findBinaries } from "./test/cluster/binaries.ts";
-import { apiSuites } from "./test/cluster/suites.ts";
+import { apiSuites, realSuites } from "./test/cluster/suites.ts";
 
 const shared = {
   // Node's own loader runs the tests as it runs production: what Node 24 cannot strip fails here too.
@@ -10,12 +10,14 @@ const shared = {
   hookTimeout: 60_000,
 };
 
+const notBuilt = "test/cluster/not-built.test.ts";
+
 /** Everything, with the small Kubernetes API. */
 const small = {
   ...shared,
   name: "small",
   include: ["{shared,functions,infra,test}/**/*.test.ts"],
-  exclude: ["test/cluster/**", "test/chaos/**"],
+  exclude: [...realSuites, notBuilt, "test/chaos/**"],
   provide: { controlPlane: null },
 };
 
@@ -24,12 +26,8 @@ const real = {
   ...shared,
   name: "real",
   ...(findBinaries() === undefined
-    ? { include: ["test/cluster/not-built.test.ts"] }
-    : {
-        include: [...apiSuites, "test/cluster/*.test.ts"],
-        exclude: ["test/cluster/not-built.test.ts"],
-        globalSetup: ["./test/cluster/global-setup.ts"],
-      }),
+    ? { include: [notBuilt] }
+    : { include: [...apiSuites, ...realSuites], globalSetup: ["./test/cluster/global-setup.ts"] }),
 };
 
 export default defineConfig({

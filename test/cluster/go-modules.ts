@@ -22,25 +22,39 @@ export interface GoDeps {
  * remedy when there is no Go, and with the signal's reason when that is aborted.
  */
 export async function buildFromModules(out: string, deps: GoDeps): Promise<void> {
+  const found = await requireGo(deps);
+  try {
+    await build(out, deps);
+  } catch (error) {
+    const [, wanted] = /requires go >= (\S+)/.exec(error instanceof Error ? error.message : "") ?? [];
+    if (wanted === undefined) throw error;
+    const remedy = "install that, or let Go fetch it: export GOTOOLCHAIN=auto (Go 1.21 and later can)";
+    throw new Error(`Kubernetes ${versions.kubernetes} needs Go ${wanted} or later, and this is ${found}: ${remedy}`, {
+      cause: error,
+    });
+  }
+}
+
+async function build(out: string, deps: GoDeps): Promise<void> {
   await mkdir(path.join(deps.work, "tmp"));
-  await requireGo(deps);
   await writeFile(path.join(deps.work, "go.mod"), await goMod(deps));
   // Before building: it raises grpc, and a raise after a build rebuilds everything.
   await go("get", [`go.etcd.io/etcd/server/v3@v${versions.etcd}`], "Fetching modules", deps);
-  const build = (target: string, ldflags: string, name: string): Promise<void> => {
+  const compile = (target: string, ldflags: string, name: string): Promise<void> => {
     const args = ["-v", "-trimpath", "-ldflags", `-s -w ${ldflags}`, "-o", path.join(out, name), target];
     return go("build", args, `Building ${name}`, deps);
   };
-  await build("go.etcd.io/etcd/server/v3", "", "etcd");
+  await compile("go.etcd.io/etcd/server/v3", "", "etcd");
   const [major, minor] = versions.kubernetes.split(".");
   const stamps = { gitVersion: `v${versions.kubernetes}`, gitMajor: major, gitMinor: minor };
   const ldflags = Object.entries(stamps).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
-  await build("k8s.io/kubernetes/cmd/kube-apiserver", ldflags.join(" "), "kube-apiserver");
+  await compile("k8s.io/kubernetes/cmd/kube-apiserver", ldflags.join(" "), "kube-apiserver");
 }
 
-async function requireGo({ work, signal }: GoDeps): Promise<void> {
+/** Answers with what it says of itself, e.g. `go version go1.26.8 linux/amd64`. */
+async function requireGo({ work, signal }: GoDeps): Promise<string> {
   try {
-    await promisify(execFile)("go", ["version"], { cwd: work, signal });
+    return (await promisify(execFile)("go", ["version"], { cwd: work, signal })).stdout.trim();
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
     throw new Error(

@@ -12,3 +12,6 @@ export const apiSuites = [
   "test/integration/lifecycle/*.test.ts",
   "test/integration/two-watchers.test.ts",
 ];
+
+/** What only a real one can be asked. */
+export const realSuites = ["test/cluster/{control-plane,refusals}.test.ts"];
