@@ -3,7 +3,7 @@ import { type Failure, toFailure } from "#shared/errors/failure.ts";
 import type { LeaderLease, LeaseRecord } from "./leader-lease.ts";
 import { Leadership } from "./leadership.ts";
 
-export interface ElectionTiming {
+interface ElectionTiming {
   /** How long a holder's word counts for the others, from when they first saw it. */
   durationMs: number;
   /** How long the holder leads without a renewal; the difference is what calls under way may still take. */

@@ -41,7 +41,7 @@ async function must(client: ApiClient, target: string, body: object): Promise<vo
 }
 
 /** A process of the bench. Ends with it. */
-export interface BenchProcess {
+interface BenchProcess {
   pid: number;
 }
 

@@ -70,7 +70,7 @@ function shallow(value: unknown): unknown {
   let level = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > maxDepth) throw new Error(`it is nested deeper than ${maxDepth}`);
-    level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
+    level = level.flatMap((one): unknown[] => (typeof one === "object" && one !== null ? Object.values(one) : []));
   }
   return value;
 }
