@@ -8,6 +8,8 @@ const shared = {
   pool: "forks" as const,
   testTimeout: 60_000,
   hookTimeout: 60_000,
+  // A second, the default, is no sign of anything on a busy machine.
+  expect: { poll: { timeout: 10_000 } },
 };
 
 const notBuilt = "test/cluster/not-built.test.ts";
