@@ -1,12 +1,13 @@
 import path from "node:path";
-import { parseArgs } from "node:util";
 import { toFailure } from "#shared/errors/failure.ts";
 import { RunningParts, stopSignal } from "#shared/process/stop.ts";
 import { createLogger } from "#shared/telemetry/logger.ts";
 import { checkPorts } from "./check-ports.ts";
+import { checkTools } from "./check-tools.ts";
 import { type LocalFiles, localFiles, makeFolders } from "./files.ts";
 import { addressSeenBy, releaseLease, takeLease } from "./first-look.ts";
-import { takeFolder } from "./one-at-a-time.ts";
+import { refuseIfTaken, takeFolder } from "./one-at-a-time.ts";
+import { parseOptions } from "./options.ts";
 import { readSamples, waitUntilReady } from "./samples.ts";
 import { type Stack, startStack } from "./stack.ts";
 
@@ -32,18 +33,8 @@ function say(line: string): void {
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      once: { type: "boolean", default: false },
-      dir: { type: "string", default: ".local" },
-      "lease-port": { type: "string", default: "8090" },
-      help: { type: "boolean", default: false },
-    },
-  });
-  if (values.help) return say(help) ?? 0;
-  const leasePort = Number(values["lease-port"]);
-  if (!Number.isInteger(leasePort) || leasePort < 1 || leasePort > 65_535)
-    throw new Error("--lease-port: expected a port");
+  const { help: wantsHelp, once, dir, leasePort } = parseOptions(process.argv.slice(2), process.env);
+  if (wantsHelp) return say(help) ?? 0;
   const parts = new RunningParts(createLogger({ levels: { level: "warn", components: {} }, pretty: true }));
   const stopping = new AbortController();
   const stopped = stopSignal().then(() => {
@@ -51,11 +42,11 @@ async function main(): Promise<number> {
     stopping.abort(new Error("stopped"));
   });
   try {
-    const files = localFiles(path.resolve(values.dir));
-    const first = run({ files, leasePort, parts, signal: stopping.signal, once: values.once });
+    const files = localFiles(dir);
+    const first = run({ files, leasePort, parts, signal: stopping.signal, once });
     await Promise.race([first, stopped]);
     if (stopping.signal.aborted) return await first.then(() => 0).catch(() => 130);
-    if (!values.once) await stopped;
+    if (!once) await stopped;
     return 0;
   } finally {
     await parts.stopAll(stopTimeoutMs);
@@ -71,9 +62,12 @@ interface RunOptions {
 }
 
 async function run({ files, leasePort, parts, signal, once }: RunOptions): Promise<void> {
+  // A start that is refused leaves nothing behind.
+  await refuseIfTaken(files.dir);
+  await checkTools(["setpriv", "redis-server", "squid"], process.env["PATH"] ?? "");
+  await checkPorts({ leasePort, proxyPort });
   await makeFolders(files);
   parts.add("folder", await takeFolder(files.dir));
-  await checkPorts({ leasePort, proxyPort });
   const samples = await readSamples();
   const stack = await startStack({ files, leasePort, samples, signal, say, parts });
   await waitUntilReady(stack.kubernetes, { samples, say, signal });

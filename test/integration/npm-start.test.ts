@@ -67,6 +67,7 @@ describe("the first life of an installation", () => {
   test("a start whose lease port is in use is refused before anything is started", async () => {
     const second = start({ dir: other, leasePort });
     expect(await second.exited).toBe(1);
+    expect(await readdir(root)).not.toContain("second");
     expect(second.output.trim()).toMatch(new RegExp(`^Port ${leasePort} of 127.0.0.1, for the lease API, is in use`));
     expect(second.output).toContain("--lease-port");
   });
