@@ -1,13 +1,15 @@
 import { spawn } from "node:child_process";
-import { closeSync, fchownSync, openSync } from "node:fs";
+import { closeSync, fchownSync, fstatSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface BoundProcessOptions {
   command: string;
   args: string[];
-  /** What the program writes goes there; emptied first, so that it tells of this life only. */
+  /** What the program writes goes there. */
   logFile: string;
+  /** Keeps what the file holds already. Otherwise it is emptied first, so that it tells of this life only. */
+  append?: boolean;
   /** Added to the environment. */
   env?: Record<string, string>;
   /** Run as that user; only root can. */
@@ -28,8 +30,9 @@ export interface BoundProcess {
  * things in order. Rejects when it cannot be started.
  */
 export async function startBoundProcess(options: BoundProcessOptions): Promise<BoundProcess> {
-  const { command, args, logFile, user, env } = options;
-  const log = openSync(logFile, "w", 0o600);
+  const { command, args, logFile, append = false, user, env } = options;
+  const log = openSync(logFile, append ? "a" : "w", 0o600);
+  const begin = fstatSync(log).size;
   // Changing the user clears the kernel's promise, so setpriv does both, in the right order.
   const identity = user === undefined ? [] : ["--reuid", `${user.uid}`, "--regid", `${user.gid}`, "--clear-groups"];
   try {
@@ -50,7 +53,7 @@ export async function startBoundProcess(options: BoundProcessOptions): Promise<B
       child.once("spawn", () => resolve(child.pid ?? 0));
       child.once("error", reject);
     });
-    const ended = exit.then(async ({ code, how }) => ({ code, reason: await withLastLines(how, logFile) }));
+    const ended = exit.then(async ({ code, how }) => ({ code, reason: await withLastLines(how, logFile, begin) }));
     return { pid, ended, stop: (graceMs) => stop(child.kill.bind(child), ended, graceMs) };
   } finally {
     closeSync(log);
@@ -70,9 +73,14 @@ async function stop(
   waiting.abort();
 }
 
-async function withLastLines(how: string, logFile: string): Promise<string> {
+/** Of this life: what the log held at its `begin` (in bytes) is older. */
+async function withLastLines(how: string, logFile: string, begin: number): Promise<string> {
   // The folder may be removed together with the process; how it ended is known all the same.
-  const log = await readFile(logFile, "utf8").catch(() => "");
-  const lines = log.split("\n").filter((line) => line.trim() !== "");
+  const log = await readFile(logFile).catch(() => Buffer.alloc(0));
+  const lines = log
+    .subarray(begin)
+    .toString("utf8")
+    .split("\n")
+    .filter((line) => line.trim() !== "");
   return [how, ...lines.slice(-5)].join("\n");
 }

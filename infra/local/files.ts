@@ -15,6 +15,7 @@ export interface LocalFiles {
   redisDir: string;
   podsDir: string;
   productLog: string;
+  agentLog: string;
   echoAddress: string;
 }
 
@@ -30,6 +31,7 @@ export function localFiles(dir: string): LocalFiles {
     redisDir: at("redis"),
     podsDir: at("pods"),
     productLog: at("egress-proxies.log"),
+    agentLog: at("node-agent.log"),
     echoAddress: at("echo.address"),
   };
 }
@@ -55,10 +57,10 @@ export async function localToken(files: LocalFiles, name: string): Promise<strin
   return token;
 }
 
-/** The file of the lease API's tokens, with this one, which may do everything. */
+/** The file of the lease API's tokens, with this one, for crawlers. */
 export async function writeTokensFile(files: LocalFiles, token: string): Promise<void> {
   const sha256 = createHash("sha256").update(token).digest("hex");
-  const tokens = [{ name: "local", sha256, scopes: ["read", "lease", "admin"] }];
+  const tokens = [{ name: "local", sha256, scopes: ["read", "lease"] }];
   await writeFile(files.tokens, stringify({ tokens }), { mode: 0o600 });
 }
 

@@ -8,6 +8,6 @@ const root = path.join(import.meta.dirname, "../..");
 /** Starts every function in one process of its own, which ends with this one. */
 export async function startProduct(options: { env: Record<string, string>; logFile: string }): Promise<Running> {
   const args = [path.join(root, "functions/run.ts"), "all"];
-  const product = await startBoundProcess({ command: process.execPath, args, ...options });
+  const product = await startBoundProcess({ command: process.execPath, args, append: true, ...options });
   return { pid: product.pid, ended: product.ended.then(({ reason }) => reason), stop: () => product.stop(stopGraceMs) };
 }

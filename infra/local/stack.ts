@@ -1,8 +1,9 @@
+import { appendFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Failure } from "#shared/errors/failure.ts";
 import { proxyCrd } from "#shared/model/crd.ts";
-import { createLogger } from "#shared/telemetry/logger.ts";
+import { createLogger, type Logger } from "#shared/telemetry/logger.ts";
 import { ApiClient, type Manifest } from "./api-client.ts";
 import { issueCertificate, type KeyedCertificate } from "./certificates.ts";
 import { chooseEchoHost } from "./echo-site/echo-host.ts";
@@ -55,10 +56,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const echo = await startEchoSite({ host: echoHost, authority, httpsPort: echoPorts.https, httpPort: echoPorts.http });
   parts.add("echo site", () => echo.stop());
   say(`Echo site             ${echo.httpsUrl}`);
-  const log = createLogger({ levels: { level: "warn", components: {} }, pretty: true });
+  const log = fileLogger(files.agentLog);
   const agent = await startNodeAgent({ kubeconfigFile: files.kubeconfig, dir: files.podsDir, log });
   parts.add("node agent", () => agent.stop());
-  say("Node agent            runs Pods as Squid processes");
+  say(`Node agent            runs Pods as Squid processes, log ${files.agentLog}`);
   await ensureProvidersFile(files, { host: echoHost, ports: Object.values(echoPorts) });
   const leaseToken = await localToken(files, "lease");
   await writeTokensFile(files, leaseToken);
@@ -108,6 +109,12 @@ async function serving(product: Running, readyUrl: string, signal: AbortSignal):
     throw new Failure({ class: "Permanent", code: "ProductEnded", message: `Egress Proxies did not start: ${reason}` });
   });
   await Promise.race([waitUntilServing(readyUrl, signal), died]);
+}
+
+/** For the last words of Squids, too: too much for a terminal. Appends at once, so that no line is lost with the process. */
+function fileLogger(file: string): Logger {
+  const destination = { write: (line: string) => appendFileSync(file, line, { mode: 0o600 }) };
+  return createLogger({ levels: { level: "info", components: {} }, pretty: false, destination });
 }
 
 function startRedis(files: LocalFiles, port: number | undefined): Promise<LocalRedis> {

@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { componentLogger, createLogger, parseLogLevels } from "./logger.ts";
 
@@ -29,4 +31,14 @@ test("the command of a Redis error is not logged: its arguments hold credentials
 
 test("an unknown level is refused, with those there are", () => {
   expect(() => parseLogLevels("info,provider=loud")).toThrow(/"loud".*debug/);
+});
+
+test("lines for people have no colours where nobody looks: output that goes to a file or a pipe", async () => {
+  const module = new URL("./logger.ts", import.meta.url).href;
+  const levels = JSON.stringify({ level: "info", components: {} });
+  const script = `const { createLogger } = await import("${module}"); createLogger({ levels: ${levels}, pretty: true }).info("seen")`;
+  const { FORCE_COLOR: _, ...env } = process.env; // vitest's own
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], { env });
+  expect(stdout).toContain("seen");
+  expect(stdout).not.toContain("\u001B");
 });

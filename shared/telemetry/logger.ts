@@ -43,7 +43,7 @@ export function createLogger({ levels, pretty: forPeople, destination }: LogOpti
     serializers: { err: withoutCommand },
   };
   if (destination !== undefined) return pino(options, destination);
-  return forPeople ? pino(options, pretty({ sync: true, ignore: "pid,hostname", colorize: true })) : pino(options);
+  return forPeople ? pino(options, pretty({ sync: true, ignore: "pid,hostname" })) : pino(options);
 }
 
 /** An error of ioredis carries the command that failed, arguments and all: a registry record has credentials in it. */

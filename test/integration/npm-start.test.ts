@@ -244,6 +244,10 @@ describe("the second life of the installation", () => {
   test("kill -9 leaves no process behind, and the next life removes the shared memory", async () => {
     const serviceNames = (await running.squids()).map(({ serviceName }) => serviceName);
     expect(serviceNames.length).toBeGreaterThan(4);
+    // Lives of Squids and of the product were ended above: their last words are in the logs, and the lines are plain.
+    expect(running.output).not.toContain("\u001B");
+    expect(running.output).not.toMatch(/squid.*\|/i);
+    expect(await readFile(path.join(dir, "node-agent.log"), "utf8")).toContain("pod ended: ");
     running.kill("SIGKILL");
     await running.exited;
     await expect.poll(() => running.processes(), patient).toEqual([]);
