@@ -11,6 +11,7 @@ import { makeRuntimeFolder } from "#infra/local/node-agent/runtime-folder.ts";
 import { freePort } from "#test/redis.ts";
 import { Installation } from "./npm-start/installation.ts";
 import { LeaseClient } from "./npm-start/lease-client.ts";
+import { runPrintedLines } from "./npm-start/printed-lines.ts";
 import { statusThrough } from "./npm-start/through-proxy.ts";
 
 // One installation for the whole file, in the order of its life: a start takes seconds.
@@ -226,6 +227,14 @@ describe("the second life of the installation", () => {
     const entry = `  - {name: added-later, type: kubernetes, kubernetes: ${settings}}\n`;
     await appendFile(path.join(dir, "providers.yaml"), entry);
     await expect.poll(() => running.readiness("early"), patient).toBe("Ready");
+  });
+
+  test.each([
+    ["README.md", /"address": "127\./],
+    ["docs/lease-api.md", /"address": "127\./],
+    ["docs/providers.md", /on-second condition met/],
+  ])("the lines that %s prints for a shell run as they are", async (page, shown) => {
+    expect(await runPrintedLines(page, { dir, leasePort })).toMatch(shown);
   });
 
   test("a Proxy of another namespace is served, too", async () => {
