@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import path from "node:path";
 import { stringify } from "yaml";
 import { type KeyedCertificate, makeAuthority } from "./certificates.ts";
@@ -64,13 +65,42 @@ export async function writeTokensFile(files: LocalFiles, token: string): Promise
   await writeFile(files.tokens, stringify({ tokens }), { mode: 0o600 });
 }
 
-/** The providers file, for the user to change; written when it is not there. `echoHost`: opened to the proxies. */
-export async function ensureProvidersFile(files: LocalFiles, echo: { host: string; ports: number[] }): Promise<void> {
-  if ((await readIfThere(files.providers)) !== undefined) return;
+export interface EchoAddress {
+  host: string;
+  ports: readonly number[];
+  /** Then the proxies are on this machine as well. */
+  isLoopback: boolean;
+}
+
+/**
+ * The providers file, for the user to change; written when it is not there. It opens the echo site to the proxies. False:
+ * it is there, and does not name that host.
+ */
+export async function ensureProvidersFile(files: LocalFiles, echo: EchoAddress): Promise<boolean> {
+  const kept = await readIfThere(files.providers);
+  if (kept !== undefined) return kept.includes(echo.host);
   const allowDestinations = echo.ports.map((port) => `${echo.host}/32:${port}`);
-  const kubernetes = { allowSources: ["127.0.0.0/8"], connectPorts: [443, ...echo.ports], allowDestinations };
+  const sources = echo.isLoopback ? { allowSources: ["127.0.0.0/8"] } : {};
+  const kubernetes = { ...sources, connectPorts: [443, ...echo.ports], allowDestinations };
   const text = stringify({ providers: [{ name: "local", type: "kubernetes", kubernetes }] });
   await writeFile(files.providers, `# Read again within 5 s of a change. See docs/providers.md.\n${text}`);
+  return true;
+}
+
+/** Who this folder is towards a cluster that others use as well; made once. */
+export async function localIdentity(files: LocalFiles): Promise<string> {
+  const file = path.join(files.dir, "identity");
+  const kept = (await readIfThere(file))?.trim();
+  if (kept) return kept;
+  const identity = `npm-start-${hostname()}-${randomBytes(4).toString("hex")}`;
+  await writeFile(file, `${identity}\n`);
+  return identity;
+}
+
+/** The folder in `dir` for one cluster, and one namespace in it: a Redis must never serve two. */
+export function clusterFolder(dir: string, server: string, namespace: string): string {
+  const digest = createHash("sha256").update(`${server} ${namespace}`).digest("hex");
+  return path.join(dir, `cluster-${digest.slice(0, 10)}`);
 }
 
 export async function makeFolders(files: LocalFiles): Promise<void> {

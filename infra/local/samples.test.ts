@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Agent, request } from "undici";
@@ -27,7 +27,9 @@ async function setUp() {
     dataFile: path.join(dir, "state.json"),
     crds: [proxyCrd()],
   });
-  const api = new ApiClient({ url: server.url, token: server.token, authority });
+  const kubeconfigFile = path.join(dir, "kubeconfig");
+  await writeFile(kubeconfigFile, server.kubeconfig, { mode: 0o600 });
+  const api = new ApiClient({ kubeconfigFile });
   const agent = new Agent({ connect: { ca: authority } });
   onTestFinished(async () => {
     await Promise.all([api.close(), agent.destroy()]);
@@ -44,16 +46,16 @@ async function setUp() {
   const say = (line: string): void => {
     lines.push(line);
   };
-  const samples = await readSamples();
-  await createMissing(api, samples, say);
+  const options = { samples: await readSamples(), namespace: "default", say };
+  await createMissing(api, options);
   return {
     api,
     call,
     lines,
-    create: () => createMissing(api, samples, say),
+    create: () => createMissing(api, options),
     wait: (timeoutMs?: number) => {
       const signal = AbortSignal.timeout(20_000);
-      return waitUntilReady(api, { samples, say, signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+      return waitUntilReady(api, { ...options, signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
     },
     ready: (name: string) => call("PATCH", `${proxyAt(name)}/status`, { status: { phase: "Ready" } }),
   };

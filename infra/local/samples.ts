@@ -5,13 +5,18 @@ import { parseAllDocuments } from "yaml";
 import type { Proxy } from "#shared/model/proxy.ts";
 import { type ApiClient, type Manifest, manifest } from "./api-client.ts";
 
-/** Where the samples go, and where kubectl looks when it is told nothing else. */
-const sampleNamespace = "default";
 const samplesFile = path.join(import.meta.dirname, "samples/proxies.yaml");
 const readyTimeoutMs = 120_000;
 const pollMs = 250;
 
 type SampleApi = Pick<ApiClient, "create" | "proxies">;
+
+export interface SampleOptions {
+  samples: readonly Manifest[];
+  /** Where they go. */
+  namespace: string;
+  say: (line: string) => void;
+}
 
 /** The objects that `npm start` begins with. */
 export async function readSamples(): Promise<Manifest[]> {
@@ -23,19 +28,16 @@ export async function readSamples(): Promise<Manifest[]> {
  * Creates the samples that are not there, and says which. What is there belongs to the user by now: to write it again
  * would undo a change, and a password put back replaces the instances of everybody who uses it.
  */
-export async function createMissing(
-  api: SampleApi,
-  samples: readonly Manifest[],
-  say: (line: string) => void,
-): Promise<void> {
+export async function createMissing(api: Pick<SampleApi, "create">, options: SampleOptions): Promise<void> {
+  const { samples, namespace, say } = options;
   for (const sample of samples)
-    if (await api.create(sample, sampleNamespace)) say(`${sample.kind.toLowerCase()}/${sample.metadata.name}: created`);
+    if (await api.create(sample, namespace)) say(`${sample.kind.toLowerCase()}/${sample.metadata.name}: created`);
 }
 
-export interface WaitOptions {
-  samples: readonly Manifest[];
-  say: (line: string) => void;
+export interface WaitOptions extends SampleOptions {
   signal: AbortSignal;
+  /** Shown the Proxies of the namespace whenever they were read. */
+  onRead?: (proxies: readonly Proxy[]) => void;
   /** Shorter ones are for tests. */
   timeoutMs?: number;
 }
@@ -46,11 +48,12 @@ export interface WaitOptions {
  * rest when there is none.
  */
 export async function waitUntilReady(api: SampleApi, options: WaitOptions): Promise<void> {
-  const { samples, say, signal, timeoutMs = readyTimeoutMs } = options;
+  const { samples, namespace, say, signal, onRead, timeoutMs = readyTimeoutMs } = options;
   const names = samples.filter(({ kind }) => kind === "Proxy").map(({ metadata }) => metadata.name);
   const shown = new Map<string, string>();
   for (let deadline = Date.now() + timeoutMs; ; ) {
-    const here = (await api.proxies()).filter(({ metadata }) => metadata.namespace === sampleNamespace);
+    const here = await api.proxies([namespace]);
+    onRead?.(here);
     const found = new Map(here.map((each) => [each.metadata.name, each]));
     for (const name of names) {
       const line = summary(name, found.get(name));
@@ -60,7 +63,7 @@ export async function waitUntilReady(api: SampleApi, options: WaitOptions): Prom
     const waiting = names.filter((name) => !isReady(found.get(name)));
     if (waiting.length === 0) return;
     if (names.some((name) => !found.has(name))) {
-      await createMissing(api, samples, say);
+      await createMissing(api, options);
       deadline = Date.now() + timeoutMs;
     }
     if (Date.now() > deadline) {

@@ -1,15 +1,19 @@
-import path from "node:path";
 import { toFailure } from "#shared/errors/failure.ts";
 import { RunningParts, stopSignal } from "#shared/process/stop.ts";
 import { createLogger } from "#shared/telemetry/logger.ts";
 import { checkPorts } from "./check-ports.ts";
 import { checkTools } from "./check-tools.ts";
-import { type LocalFiles, localFiles, makeFolders } from "./files.ts";
+import { clusterFolder, type LocalFiles, localFiles, localIdentity, makeFolders } from "./files.ts";
 import { addressSeenBy, releaseLease, takeLease } from "./first-look.ts";
+import { type Context, contextOf } from "./given-cluster/context.ts";
+import { joinCluster } from "./given-cluster/join.ts";
+import { PodReach } from "./given-cluster/pod-reach.ts";
 import { refuseIfTaken, takeFolder } from "./one-at-a-time.ts";
-import { parseOptions } from "./options.ts";
-import { readSamples, waitUntilReady } from "./samples.ts";
+import { type ClusterOptions, parseOptions, type StartOptions } from "./options.ts";
+import type { Place } from "./place.ts";
+import { readSamples, type WaitOptions, waitUntilReady } from "./samples.ts";
 import { type Stack, startStack } from "./stack.ts";
+import { howToDelete, whatNext } from "./what-next.ts";
 
 const help = `Usage: npm start -- [options]
 
@@ -22,6 +26,12 @@ Options:
   --dir DIR          where its data is kept (default .local)
   --lease-port PORT  port of the lease API (default 8090)
   --help             this text
+
+On a cluster of yours, instead of the small API:
+  --kubeconfig FILE  the current context of FILE; its kubelets run the Pods. Says what is missing before it changes
+                     anything. Proxies stay when it ends; it then says how to delete what it made
+  --with-agent       runs the Pods on this machine, as Squid processes: for a cluster without Nodes
+  --namespace NAME   where the product keeps its own objects (default egress-proxies); Proxies are served in NAME-samples
 `;
 
 /** What a Proxy listens on that names no port. */
@@ -33,7 +43,7 @@ function say(line: string): void {
 }
 
 async function main(): Promise<number> {
-  const { help: wantsHelp, once, dir, leasePort } = parseOptions(process.argv.slice(2), process.env);
+  const { help: wantsHelp, ...options } = parseOptions(process.argv.slice(2), process.env);
   if (wantsHelp) return say(help) ?? 0;
   const parts = new RunningParts(createLogger({ levels: { level: "warn", components: {} }, pretty: true }));
   const stopping = new AbortController();
@@ -42,37 +52,55 @@ async function main(): Promise<number> {
     stopping.abort(new Error("stopped"));
   });
   try {
-    const files = localFiles(dir);
-    const first = run({ files, leasePort, parts, signal: stopping.signal, once });
+    const first = run({ ...options, parts, signal: stopping.signal });
     await Promise.race([first, stopped]);
     if (stopping.signal.aborted) return await first.then(() => 0).catch(() => 130);
-    if (!once) await stopped;
+    if (!options.once) await stopped;
     return 0;
   } finally {
     await parts.stopAll(stopTimeoutMs);
   }
 }
 
-interface RunOptions {
-  files: LocalFiles;
-  leasePort: number;
-  parts: RunningParts;
-  signal: AbortSignal;
-  once: boolean;
-}
+type RunOptions = Omit<StartOptions, "help"> & { parts: RunningParts; signal: AbortSignal };
 
-async function run({ files, leasePort, parts, signal, once }: RunOptions): Promise<void> {
+/** Up to the first page. */
+async function run({ dir, leasePort, once, cluster, parts, signal }: RunOptions): Promise<void> {
+  const context = cluster === undefined ? undefined : contextOf(cluster.kubeconfigFile);
+  const files = localFiles(context === undefined ? dir : clusterFolder(dir, context.server, cluster?.namespace ?? ""));
+  const runsPods = cluster === undefined || cluster.withAgent;
   // A start that is refused leaves nothing behind.
   await refuseIfTaken(files.dir);
-  await checkTools(["setpriv", "redis-server", "squid"], process.env["PATH"] ?? "");
-  await checkPorts({ leasePort, proxyPort });
+  await checkTools(["setpriv", "redis-server", ...(runsPods ? ["squid"] : [])], process.env["PATH"] ?? "");
+  await checkPorts({ leasePort, ...(runsPods ? { proxyPort } : {}) });
   await makeFolders(files);
   parts.add("folder", await takeFolder(files.dir));
   const samples = await readSamples();
-  const stack = await startStack({ files, leasePort, samples, signal, say, parts });
-  await waitUntilReady(stack.kubernetes, { samples, say, signal });
+  const given = cluster && context && (await join(cluster, context, { files, parts, signal }));
+  const stack = await startStack({ files, leasePort, place: given, samples, signal, say, parts });
+  const { samplesNamespace: namespace } = stack.place;
+  await waitUntilReady(stack.kubernetes, { samples, namespace, say, signal, ...(given && lookAtPods(parts)) });
   await showLease(stack, signal);
-  if (!once) showNext(stack, files);
+  if (!once) say(whatNext(stack, files));
+}
+
+async function join(
+  cluster: ClusterOptions,
+  { server, name }: Context,
+  { files, parts, signal }: Pick<RunOptions, "parts" | "signal"> & { files: LocalFiles },
+): Promise<Place> {
+  say(`Cluster               ${server}, context ${name} of ${cluster.kubeconfigFile}`);
+  const place = await joinCluster({ ...cluster, identity: await localIdentity(files), say, signal });
+  // Its words are the last ones: parts end in reverse, and what is added later before it.
+  parts.add("closing words", () => say(howToDelete(place)));
+  return place;
+}
+
+/** Only in somebody's cluster: Pods on this machine can be reached. */
+function lookAtPods(parts: RunningParts): Pick<WaitOptions, "onRead"> {
+  const reach = new PodReach({ say });
+  parts.add("pod reach", () => reach.stop());
+  return { onRead: (proxies) => reach.look(proxies) };
 }
 
 async function showLease(stack: Stack, signal: AbortSignal): Promise<void> {
@@ -83,22 +111,6 @@ async function showLease(stack: Stack, signal: AbortSignal): Promise<void> {
   const through = await addressSeenBy({ ...site, proxyUrl: lease.proxy.url }, signal);
   say(`Fetched ${stack.echoUrl}: straight it sees ${straight}, through the lease ${through}`);
   await releaseLease(stack.leaseApi, lease, signal);
-}
-
-function showNext(stack: Stack, files: LocalFiles): void {
-  const token = `$(cat ${path.join(files.dir, "lease.token")})`;
-  say(`
-What to try next, in another terminal:
-
-  export KUBECONFIG=${files.kubeconfig}
-  kubectl get proxies
-  kubectl explain proxies.spec
-  curl -s -H "Authorization: Bearer ${token}" -H "Content-Type: application/json" \\
-    -d '{"ttlSeconds": 60}' ${stack.leaseApi.url}/v1/leases
-  curl -s -H "Authorization: Bearer ${token}" ${stack.leaseApi.url}/v1/proxies
-  curl --cacert ${files.authority} --proxy <the lease's proxy.url> ${stack.echoUrl}
-
-Ctrl-C stops everything.`);
 }
 
 main().then(

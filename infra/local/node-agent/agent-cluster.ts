@@ -10,7 +10,7 @@ export interface PodHandlers {
 
 /** The Kubernetes API as the agent uses it. Every method rejects with a `Failure`; a missing object is NotFound. */
 export interface AgentCluster {
-  /** Follows the Pods of all namespaces that carry our mark, until `signal` fires; then it resolves. Never rejects. */
+  /** Follows the Pods that carry our mark, of its namespace or of all, until `signal` fires; then it resolves. Never rejects. */
   follow(handlers: PodHandlers, signal: AbortSignal): Promise<void>;
   readSecret(namespace: string, name: string, signal: AbortSignal): Promise<SecretFiles>;
   /** Puts the Pod on a node, as a scheduler does. */

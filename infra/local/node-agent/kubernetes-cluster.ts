@@ -12,10 +12,13 @@ import type { SecretFiles } from "./pod-files.ts";
 export class KubernetesAgentCluster implements AgentCluster {
   readonly #connection: ClusterConnection;
   readonly #log: Logger;
+  readonly #path: string;
 
-  constructor(deps: { connection: ClusterConnection; log: Logger }) {
+  /** `namespace`: whose Pods it follows; `*` for all. */
+  constructor(deps: { connection: ClusterConnection; log: Logger; namespace: string }) {
     this.#connection = deps.connection;
     this.#log = deps.log;
+    this.#path = deps.namespace === "*" ? "/api/v1/pods" : `/api/v1/namespaces/${deps.namespace}/pods`;
   }
 
   async follow(handlers: PodHandlers, signal: AbortSignal): Promise<void> {
@@ -33,13 +36,13 @@ export class KubernetesAgentCluster implements AgentCluster {
     };
     await watchResource({
       connection: this.#connection,
-      path: "/api/v1/pods",
+      path: this.#path,
       labelSelector: `${marks.managed}=true`,
       onChange: (change) => (change.kind === "gone" ? gone(change.key) : changed(change.key, change.object)),
       onListed: () => undefined,
       onFailure: (failure) => this.#log.warn({ err: failure }, "following pods failed, will be repeated"),
       signal,
-      // The server is on this machine: back within a second, and not hurt by being asked.
+      // The server is near: back within a second, and not hurt by being asked.
       timing: { lastBackoffMs: 2_000 },
     });
   }

@@ -15,12 +15,14 @@ export interface RunningNodeAgent {
 export async function startNodeAgent(options: {
   kubeconfigFile: string;
   dir: string;
+  /** Whose Pods it takes; of all namespaces by default. */
+  namespace?: string;
   log: Logger;
 }): Promise<RunningNodeAgent> {
-  const { kubeconfigFile, dir, log } = options;
+  const { kubeconfigFile, dir, log, namespace = "*" } = options;
   const connection = ClusterConnection.load({ kubeconfigFile, userAgent: "egress-proxies-node-agent" });
   try {
-    const cluster = new KubernetesAgentCluster({ connection, log });
+    const cluster = new KubernetesAgentCluster({ connection, log, namespace });
     const agent = await NodeAgent.start({ cluster, dir, log });
     const stop = async (): Promise<void> => {
       await agent.stop();

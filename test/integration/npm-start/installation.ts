@@ -18,20 +18,36 @@ export interface Squid {
   serviceName: string;
 }
 
+export interface InstallationOptions {
+  dir: string;
+  leasePort: number;
+  once?: boolean;
+  /** Of a cluster, to be used instead of the small API. */
+  kubeconfig?: string;
+  /** More of the command line. */
+  more?: string[];
+}
+
+function argumentsOf({ dir, leasePort, once = false, kubeconfig, more = [] }: InstallationOptions): string[] {
+  const cluster = kubeconfig === undefined ? [] : ["--kubeconfig", kubeconfig];
+  return ["--dir", dir, "--lease-port", String(leasePort), ...(once ? ["--once"] : []), ...cluster, ...more];
+}
+
 /** One `npm start` on a folder: the real process with all that it starts. */
 export class Installation {
   readonly dir: string;
   readonly #mark = randomUUID();
+  readonly #kubeconfigFile: string;
   readonly #child: ChildProcess;
   readonly exited: Promise<number>;
   /** Everything that it has printed so far. */
   output = "";
 
   /** Starts it and returns at once. */
-  constructor(options: { dir: string; leasePort: number; once?: boolean }) {
+  constructor(options: InstallationOptions) {
     this.dir = options.dir;
-    const args = [startFile, "--dir", options.dir, "--lease-port", String(options.leasePort)];
-    this.#child = spawn(process.execPath, [...args, ...(options.once ? ["--once"] : [])], {
+    this.#kubeconfigFile = options.kubeconfig ?? path.join(options.dir, "kubeconfig");
+    this.#child = spawn(process.execPath, [startFile, ...argumentsOf(options)], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, [markVariable]: this.#mark },
     });
@@ -106,9 +122,7 @@ export class Installation {
 
   /** Runs `work` with a client of the installation's Kubernetes API. */
   async kubernetes<T>(work: (api: ApiClient) => Promise<T>): Promise<T> {
-    const read = async (name: string): Promise<string> => (await readFile(path.join(this.dir, name), "utf8")).trim();
-    const url = `https://127.0.0.1:${await read("kubernetes.port")}`;
-    const api = new ApiClient({ url, token: await read("kubernetes.token"), authority: await read("ca.crt") });
+    const api = new ApiClient({ kubeconfigFile: this.#kubeconfigFile });
     try {
       return await work(api);
     } finally {
@@ -123,7 +137,7 @@ export class Installation {
 
   /** Those of all namespaces. */
   async proxies(): Promise<Proxy[]> {
-    return await this.kubernetes((api) => api.proxies());
+    return await this.kubernetes((api) => api.proxies("*"));
   }
 
   async proxy(name: string): Promise<Proxy | undefined> {
