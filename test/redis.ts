@@ -84,7 +84,10 @@ interface Server {
 }
 
 async function launchServer(url: string, options: string[]): Promise<Server> {
-  const server = spawn("redis-server", options, { stdio: "ignore" });
+  // It dies with the test run, however that ends; and it keeps its environment, which tells whose process it is, since it
+  // does not write its title over it.
+  const command = ["--pdeathsig", "KILL", "--", "redis-server", "--set-proc-title", "no", ...options];
+  const server = spawn("setpriv", command, { stdio: "ignore" });
   const exited = new Promise<void>((resolve) => {
     server.once("exit", () => resolve());
     server.once("error", () => resolve());

@@ -78,7 +78,9 @@ export class ApiServer {
   /** Starts it (again), and resolves once it is ready. */
   async launch(): Promise<void> {
     await this.kill();
-    this.#process = await startBoundProcess({ command: this.#binary, args: this.#args, logFile: this.#logFile });
+    // Fewer collections: on a test machine memory is cheaper than time.
+    const env = { GOGC: "300" };
+    this.#process = await startBoundProcess({ command: this.#binary, args: this.#args, logFile: this.#logFile, env });
     const { url, token, authority } = this.access;
     const dispatcher = new Agent({ connect: { ca: authority } });
     const headers = { authorization: `Bearer ${token}` };
