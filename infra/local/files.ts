@@ -18,6 +18,7 @@ export interface LocalFiles {
   productLog: string;
   agentLog: string;
   echoAddress: string;
+  identity: string;
 }
 
 export function localFiles(dir: string): LocalFiles {
@@ -34,6 +35,7 @@ export function localFiles(dir: string): LocalFiles {
     productLog: at("egress-proxies.log"),
     agentLog: at("node-agent.log"),
     echoAddress: at("echo.address"),
+    identity: at("identity"),
   };
 }
 
@@ -87,14 +89,14 @@ export async function ensureProvidersFile(files: LocalFiles, echo: EchoAddress):
   return true;
 }
 
-/** Who this folder is towards a cluster that others use as well; made once. */
+/** Who this folder is towards a cluster that others use as well; a new one where none is kept. Writes nothing. */
 export async function localIdentity(files: LocalFiles): Promise<string> {
-  const file = path.join(files.dir, "identity");
-  const kept = (await readIfThere(file))?.trim();
-  if (kept) return kept;
-  const identity = `npm-start-${hostname()}-${randomBytes(4).toString("hex")}`;
-  await writeFile(file, `${identity}\n`);
-  return identity;
+  const kept = (await readIfThere(files.identity))?.trim();
+  return kept || `npm-start-${hostname()}-${randomBytes(4).toString("hex")}`;
+}
+
+export async function keepIdentity(files: LocalFiles, identity: string): Promise<void> {
+  await writeFile(files.identity, `${identity}\n`);
 }
 
 /** The folder in `dir` for one cluster, and one namespace in it: a Redis must never serve two. */

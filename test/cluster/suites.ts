@@ -14,4 +14,4 @@ export const apiSuites = [
 ];
 
 /** What only a real one can be asked. */
-export const realSuites = ["test/cluster/{control-plane,rbac,refusals}.test.ts"];
+export const realSuites = ["test/cluster/{control-plane,npm-start,rbac,refusals}.test.ts"];

@@ -1,7 +1,7 @@
 import { CoreV1Api } from "@kubernetes/client-node";
 import { ClusterConnection } from "#shared/cluster/connection.ts";
 import { LeaderLease } from "#shared/cluster/leader-lease.ts";
-import { Failure, isNotFound } from "#shared/errors/failure.ts";
+import { Failure, isNotFound, toFailure } from "#shared/errors/failure.ts";
 import type { Place } from "../place.ts";
 import { applyDefinition } from "./definition.ts";
 import { machineAddressFor } from "./nodes.ts";
@@ -19,7 +19,7 @@ export interface JoinOptions {
   signal: AbortSignal;
 }
 
-export function samplesNamespaceOf(namespace: string): string {
+function samplesNamespaceOf(namespace: string): string {
   return `${namespace}-samples`;
 }
 
@@ -33,6 +33,7 @@ export async function joinCluster(options: JoinOptions): Promise<Place> {
   const connection = ClusterConnection.load({ kubeconfigFile, userAgent: "egress-proxies-npm-start" });
   const namespaces = { product, samples: samplesNamespaceOf(product) };
   try {
+    await checkAnswer(connection, signal);
     const absent = await absentNamespaces(connection, namespaces, signal);
     await checkRights(connection, namespaces, { absent, withAgent, signal });
     const machineAddress = await machineAddressFor(connection, withAgent, signal);
@@ -40,6 +41,7 @@ export async function joinCluster(options: JoinOptions): Promise<Place> {
     await refuseOtherLeader({ lease, namespace: product, identity, say, signal });
     await applyDefinition(connection, { say, signal });
     await createAbsent(connection, { ...namespaces, absent, withAgent, say, signal });
+    if (withAgent) await warnOfPodCollection(connection, { say, signal });
     return {
       kubeconfigFile,
       podName: identity,
@@ -51,6 +53,16 @@ export async function joinCluster(options: JoinOptions): Promise<Place> {
     };
   } finally {
     await connection.close();
+  }
+}
+
+async function checkAnswer(connection: ClusterConnection, signal: AbortSignal): Promise<void> {
+  try {
+    await connection.json({ path: "/version", query: {} }, { signal });
+  } catch (cause) {
+    signal.throwIfAborted();
+    const message = `${connection.server} does not answer as the API server of this kubeconfig: ${toFailure(cause).message}`;
+    throw new Failure({ class: "Permanent", code: "NoAnswer", message, cause });
   }
 }
 
@@ -85,6 +97,24 @@ async function checkRights(
   const lines = [...new Set(missing.map((right) => `\n  ${describeRight(right)}`))];
   const message = `You lack rights in this cluster, and nothing was changed. Missing:${lines.join("")}\nA ClusterRole with the product's own rights is in infra/cluster/rbac.yaml.`;
   throw new Failure({ class: "Permanent", code: "MissingRights", message });
+}
+
+/** The agent's node is a name alone: nobody has registered it. */
+async function warnOfPodCollection(
+  connection: ClusterConnection,
+  { say, signal }: Pick<JoinOptions, "say" | "signal">,
+): Promise<void> {
+  const lease = new LeaderLease({ connection, namespace: "kube-system", name: "kube-controller-manager" });
+  try {
+    const holder = (await lease.read({ signal }))?.holder;
+    if (holder)
+      say(
+        `A controller manager runs in this cluster (${holder}): it deletes Pods of Nodes that it does not know, ours too, again and again. --with-agent is for an API server without one.`,
+      );
+  } catch (error) {
+    // Who may not look is not warned.
+    if (!(error instanceof Failure) || error.code !== "Forbidden") throw error;
+  }
 }
 
 interface Creation extends Namespaces, Pick<JoinOptions, "withAgent" | "say" | "signal"> {
