@@ -95,3 +95,42 @@ test("A field that no Proxy has is refused by its name", async () => {
   expect(status).toBe(400);
   expect(body.message).toContain('strict decoding error: unknown field "spec.healthCheck.ur"');
 });
+
+/** Of OpenAPI, as the server publishes it. */
+interface Schema {
+  description?: string;
+  properties?: Record<string, Schema>;
+  additionalProperties?: Schema;
+  items?: Schema;
+}
+const schema: z.ZodType<Schema> = z.lazy(() =>
+  z.looseObject({
+    description: z.string().exactOptional(),
+    properties: z.record(z.string(), schema).exactOptional(),
+    additionalProperties: schema.exactOptional(),
+    items: schema.exactOptional(),
+  }),
+);
+
+/** Every field below a schema with its description; those of a list's items, too. */
+function fieldsOf({ properties = {}, items, additionalProperties }: Schema, path: string): [string, string][] {
+  const own = Object.entries(properties).flatMap(([name, field]): [string, string][] => [
+    [`${path}.${name}`, field.description ?? ""],
+    ...fieldsOf(field, `${path}.${name}`),
+  ]);
+  return [items, additionalProperties].reduce(
+    (all, each) => (each ? [...all, ...fieldsOf(each, `${path}[]`)] : all),
+    own,
+  );
+}
+
+test("kubectl explain has a description for every field of spec and status", async () => {
+  const { body } = await api.call("GET", "/openapi/v3/apis/crawl.example.com/v1alpha1");
+  const schemas = z.looseObject({ components: z.object({ schemas: z.record(z.string(), schema) }) });
+  const proxy = schemas.parse(body).components.schemas["com.example.crawl.v1alpha1.Proxy"];
+  const { spec = {}, status = {} } = proxy?.properties ?? {};
+  const fields = [...fieldsOf(spec, "spec"), ...fieldsOf(status, "status")];
+  expect(fields.length).toBeGreaterThan(40);
+  expect([spec.description, status.description]).not.toContain(undefined);
+  expect(fields.filter(([, description]) => description.length < 10)).toEqual([]);
+});

@@ -33,7 +33,10 @@ export const proxyStatus = z
     instance: instanceRecord.optional().describe("The current incarnation."),
     retiring: z.array(instanceRecord).max(16).optional().describe("Older incarnations that are not gone yet."),
     endpoint: z
-      .object({ host: z.string().max(253).describe("Address."), port: z.int().min(1).max(65_535).describe("Port.") })
+      .object({
+        host: z.string().max(253).describe("Address that it listens on."),
+        port: z.int().min(1).max(65_535).describe("Port that it listens on."),
+      })
       .optional()
       .describe("Where the proxy listens."),
     egressIP: z.string().max(64).optional().describe("The address that sites see, as far as it is known."),

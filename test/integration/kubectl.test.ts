@@ -76,10 +76,34 @@ describe.each(kubectlVersions)("kubectl %s", async (version) => {
   });
 
   test("applies on the server where that is a real one, and is told that the small one does not", async () => {
-    await apply("merged");
-    const input = manifest("merged", { provider: "lab", maxLeases: 3 });
-    const { output } = await run("apply --server-side --force-conflicts -f -", { input });
-    expect(output).toContain(api.isReal ? "merged serverside-applied" : "no server-side apply");
+    const onServer = (name: string, spec: object, flags = "") =>
+      run(`apply --server-side ${flags} -f -`.replace(/ +/g, " "), { input: manifest(name, spec) });
+    const first = await onServer("merged", { provider: "lab", maxLeases: 3 });
+    if (!api.isReal) return expect(first.output).toContain("no server-side apply");
+    expect(first.output).toContain("merged serverside-applied");
+    // What was not said has its default.
+    expect((await run("get px merged -o jsonpath={.spec.maxLeases}/{.spec.port}")).output).toBe("3/3128");
+    // A field that somebody else has set is theirs, until it is taken by force.
+    const other = await onServer("merged", { provider: "lab", maxLeases: 4 }, "--field-manager=somebody");
+    expect(other.output).toMatch(/conflict with "kubectl"[^]*\.spec\.maxLeases/);
+    await onServer("merged", { provider: "lab", maxLeases: 4 }, "--field-manager=somebody --force-conflicts");
+    // What is no longer said by whom it belongs to goes back to its default.
+    await onServer("merged", { provider: "lab" }, "--field-manager=somebody");
+    expect((await run("get px merged -o jsonpath={.spec.maxLeases}")).output).toBe("1");
+    const moved = await onServer("merged", { provider: "other" }, "--force-conflicts");
+    expect(moved.output).toContain('spec.provider: Invalid value: "other": provider is immutable');
+    const unknown = await onServer("pruned", { provider: "lab", prot: 1 });
+    expect(unknown.output).toContain(".spec.prot: field not declared in schema");
+  });
+
+  test("has an unknown field removed where it is told not to validate", async () => {
+    const { output } = await run("apply --validate=ignore -f -", {
+      input: manifest("pruned", { provider: "lab", prot: 1 }),
+    });
+    expect(output).toContain("pruned created");
+    const { output: spec } = await run("get px pruned -o jsonpath={.spec}");
+    expect(spec).toContain('"provider":"lab"');
+    expect(spec).not.toContain("prot");
   });
 
   test("explains the fields of a Proxy", async () => {
