@@ -21,9 +21,10 @@ import { type Table, whole } from "./table.ts";
 
 const defaultSize = 10_000;
 const quietWithinMs = 900_000;
-const lookEveryMs = 250;
+/** Not oftener: what a look at the metrics costs the watcher and Redis grows with the fleet. */
+const lookEveryMs = 2_000;
 /** Nothing waits, nothing runs, for so long: it is quiet. */
-const quietForMs = 2_000;
+const quietForMs = 4_000;
 
 /** From a cold watcher to quiet, and then the steady state, on a real API server and a provider that takes no time. */
 export const fleetBench: Bench = {
