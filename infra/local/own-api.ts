@@ -19,6 +19,7 @@ export function placeInOwnApi(files: LocalFiles): Place {
     watchNamespaces: "*",
     agentNamespace: "*",
     machineAddress: undefined,
+    made: undefined,
   };
 }
 

@@ -13,4 +13,6 @@ export interface Place {
   agentNamespace: string | undefined;
   /** This machine's address as the Pods reach it. Undefined: they run on this machine, loopback does. */
   machineAddress: string | undefined;
+  /** What `npm start` itself has put into somebody's cluster, now or earlier. Undefined: the cluster is its own. */
+  made: { namespaces: string[]; definition: boolean } | undefined;
 }

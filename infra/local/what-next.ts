@@ -22,17 +22,22 @@ What to try next, in another terminal:
 Ctrl-C stops everything.`;
 }
 
-/** What is left in somebody's cluster after the end, and how it goes. */
-export function howToDelete({ kubeconfigFile, productNamespace, samplesNamespace }: Place): string {
+/** What is left in somebody's cluster after the end, and how it goes. Names nothing that was there before us. */
+export function howToDelete({ kubeconfigFile, samplesNamespace, made }: Place): string {
   const kubectl = `kubectl --kubeconfig ${kubeconfigFile}`;
+  const { namespaces, definition } = made ?? { namespaces: [], definition: false };
+  const rest = [
+    ...(namespaces.includes(samplesNamespace) ? [] : [`-n ${samplesNamespace} delete secret proxy-credentials`]),
+    ...(namespaces.length === 0 ? [] : [`delete namespace ${namespaces.join(" ")}`]),
+    ...(definition ? [`delete crd proxies.${group}   # if nobody else has Proxies there: they go with it`] : []),
+  ];
   return `
-In the cluster stay: Proxies with their Pods and Secrets in namespace ${samplesNamespace}, namespace ${productNamespace}, and the
-definition of Proxy. To delete them, begin while this runs (start it again): nothing else ends what a Proxy has.
+Proxies, with their Pods and Secrets, stay in the cluster. To delete them, begin while this runs (start it again): nothing
+else ends what a Proxy has.
 
   ${kubectl} -n ${samplesNamespace} delete proxies --all
 
-Then stop it, and:
+Then stop it, and delete what else was made:
 
-  ${kubectl} delete namespace ${samplesNamespace} ${productNamespace}
-  ${kubectl} delete crd proxies.${group}   # if nobody else has Proxies there: they go with it`;
+${rest.map((line) => `  ${kubectl} ${line}`).join("\n")}`;
 }

@@ -193,6 +193,8 @@ describe("on a cluster with Nodes", () => {
     const once = start({ once: true, more: ["--namespace", "third"] });
     expect(await once.exited, once.output).toBe(0);
     expect(once.output).not.toContain("Node agent");
+    // A namespace that was there before is not to be deleted.
+    expect(once.output).toMatch(/delete namespace third\n/);
     expect(once.output).toMatch(/Fetched https:\S+: straight it sees 127\.0\.0\.1, through the lease 127\.\d+/);
   });
 

@@ -11,18 +11,21 @@ const kind = { group: "apiextensions.k8s.io", version: "v1", plural: "customreso
 
 /**
  * Makes the cluster know Proxies: applies the definition on the server, never by force, and waits until it is served. Where
- * we may not and there is one already, that one has to do. Rejects with a Failure that says what to do.
+ * we may not and there is one already, that one has to do, and the answer is false. Rejects with a Failure that says what to do.
  */
 export async function applyDefinition(
   connection: ClusterConnection,
   { say, signal }: { say: (line: string) => void; signal: AbortSignal },
-): Promise<void> {
+): Promise<boolean> {
   const body = proxyCrd();
   const { name } = body.metadata;
   const right = (verb: string): Right => ({ verb, group: kind.group, resource: kind.plural, name });
   const missing = await missingRights(connection, [right("create"), right("patch")], signal);
   if (missing.length > 0) {
-    if (await isServed(connection, signal)) return say(`CustomResourceDefinition ${name}: stays as it is`);
+    if (await isServed(connection, signal)) {
+      say(`CustomResourceDefinition ${name}: stays as it is, since you may not change it`);
+      return false;
+    }
     throw new Failure({
       class: "Permanent",
       code: "NoDefinition",
@@ -44,6 +47,7 @@ export async function applyDefinition(
     await sleep(200, undefined, { signal });
   }
   say(`CustomResourceDefinition ${name}: applied`);
+  return true;
 }
 
 /** Whether the server knows Proxies, whether or not we may see them. */

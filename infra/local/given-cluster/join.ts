@@ -1,9 +1,9 @@
-import { CoreV1Api } from "@kubernetes/client-node";
 import { ClusterConnection } from "#shared/cluster/connection.ts";
 import { LeaderLease } from "#shared/cluster/leader-lease.ts";
-import { Failure, isNotFound, toFailure } from "#shared/errors/failure.ts";
+import { Failure, toFailure } from "#shared/errors/failure.ts";
 import type { Place } from "../place.ts";
 import { applyDefinition } from "./definition.ts";
+import { createNamespace, ensureDefaultAccount, type NamespaceState, stateOfNamespace } from "./namespaces.ts";
 import { machineAddressFor } from "./nodes.ts";
 import { refuseOtherLeader } from "./other-leader.ts";
 import { describeRight, missingRights, type Namespaces, type Right, wantedRights } from "./rights.ts";
@@ -19,10 +19,6 @@ export interface JoinOptions {
   signal: AbortSignal;
 }
 
-function samplesNamespaceOf(namespace: string): string {
-  return `${namespace}-samples`;
-}
-
 /**
  * Prepares somebody's cluster: looks first whether everything is as it must be, then applies the definition of Proxy and
  * creates what is not there of two namespaces. Changes nothing else, and deletes nothing. Rejects with a Failure that says
@@ -31,17 +27,25 @@ function samplesNamespaceOf(namespace: string): string {
 export async function joinCluster(options: JoinOptions): Promise<Place> {
   const { kubeconfigFile, namespace: product, withAgent, identity, say, signal } = options;
   const connection = ClusterConnection.load({ kubeconfigFile, userAgent: "egress-proxies-npm-start" });
-  const namespaces = { product, samples: samplesNamespaceOf(product) };
+  const namespaces = { product, samples: `${product}-samples` };
   try {
     await checkAnswer(connection, signal);
-    const absent = await absentNamespaces(connection, namespaces, signal);
+    const states = new Map<string, NamespaceState>();
+    for (const name of Object.values(namespaces)) states.set(name, await stateOfNamespace(connection, name, signal));
+    const absent = [...states.keys()].filter((name) => states.get(name) === "absent");
     await checkRights(connection, namespaces, { absent, withAgent, signal });
     const machineAddress = await machineAddressFor(connection, withAgent, signal);
     const lease = new LeaderLease({ connection, namespace: product, name: "egress-proxies-watcher" });
     await refuseOtherLeader({ lease, namespace: product, identity, say, signal });
-    await applyDefinition(connection, { say, signal });
-    await createAbsent(connection, { ...namespaces, absent, withAgent, say, signal });
-    if (withAgent) await warnOfPodCollection(connection, { say, signal });
+    const definition = await applyDefinition(connection, { say, signal });
+    for (const name of absent) {
+      await createNamespace(connection, name, signal);
+      say(`namespace/${name}: created`);
+    }
+    if (withAgent) {
+      await ensureDefaultAccount(connection, namespaces.samples, signal);
+      await warnOfPodCollection(connection, { say, signal });
+    }
     return {
       kubeconfigFile,
       podName: identity,
@@ -50,6 +54,7 @@ export async function joinCluster(options: JoinOptions): Promise<Place> {
       watchNamespaces: namespaces.samples,
       agentNamespace: withAgent ? namespaces.samples : undefined,
       machineAddress,
+      made: { namespaces: [...states.keys()].filter((name) => states.get(name) !== "somebody else's"), definition },
     };
   } finally {
     await connection.close();
@@ -64,25 +69,6 @@ async function checkAnswer(connection: ClusterConnection, signal: AbortSignal): 
     const message = `${connection.server} does not answer as the API server of this kubeconfig: ${toFailure(cause).message}`;
     throw new Failure({ class: "Permanent", code: "NoAnswer", message, cause });
   }
-}
-
-async function absentNamespaces(
-  connection: ClusterConnection,
-  { product, samples }: Namespaces,
-  signal: AbortSignal,
-): Promise<string[]> {
-  const absent: string[] = [];
-  for (const name of [product, samples]) {
-    try {
-      await connection.api(CoreV1Api, { signal }).readNamespace({ name });
-    } catch (error) {
-      // Who may not look is not asked to create it: it has to be there.
-      if (error instanceof Failure && error.code === "Forbidden") continue;
-      if (!isNotFound(error) && !(error instanceof Failure && error.code === "NamespaceNotFound")) throw error;
-      absent.push(name);
-    }
-  }
-  return absent;
 }
 
 async function checkRights(
@@ -114,25 +100,5 @@ async function warnOfPodCollection(
   } catch (error) {
     // Who may not look is not warned.
     if (!(error instanceof Failure) || error.code !== "Forbidden") throw error;
-  }
-}
-
-interface Creation extends Namespaces, Pick<JoinOptions, "withAgent" | "say" | "signal"> {
-  absent: readonly string[];
-}
-
-async function createAbsent(connection: ClusterConnection, creation: Creation): Promise<void> {
-  const { absent, samples, withAgent, say, signal } = creation;
-  const core = connection.api(CoreV1Api, { signal });
-  for (const name of absent) {
-    await core.createNamespace({ body: { metadata: { name } } });
-    say(`namespace/${name}: created`);
-  }
-  if (!withAgent) return;
-  // No Pod is accepted without it. A cluster's controllers add it, but one without Nodes may have none.
-  try {
-    await core.createNamespacedServiceAccount({ namespace: samples, body: { metadata: { name: "default" } } });
-  } catch (error) {
-    if (!(error instanceof Failure) || error.code !== "AlreadyExists") throw error;
   }
 }
