@@ -148,6 +148,18 @@ describe("with the agent, on a cluster without Nodes", () => {
       expect(output).toMatch(/Events:[^]*InstanceCreateRequested[^]*InstanceLaunched[^]*InstanceReady/);
     });
 
+    test("leaves Pods of other namespaces alone", async () => {
+      await cluster.create("/api/v1/namespaces/default/serviceaccounts", { metadata: { name: "default" } });
+      const labels = { "egress-proxies-managed": "true" };
+      const spec = { containers: [{ name: "squid", image: "squid", command: ["squid", "-N"] }] };
+      await cluster.create("/api/v1/namespaces/default/pods", { metadata: { name: "foreign", labels }, spec });
+      const before = await cluster.names(pods);
+      await cluster.shell(`kubectl -n ${samples} delete proxy applied`);
+      await expect.poll(async () => (await cluster.names(pods)).length, patient).toBe(before.length - 1);
+      const { output } = await cluster.shell("kubectl -n default get pod foreign -o jsonpath={.spec.nodeName}");
+      expect(output).toBe("");
+    });
+
     test("is deleted from the cluster as it says", async () => {
       expect(await cluster.shell(`kubectl -n ${samples} delete proxies --all`)).toMatchObject({ code: 0 });
       await expect.poll(() => cluster.names(pods), patient).toEqual([]);

@@ -37,6 +37,13 @@ async function namesOf(plural: string): Promise<string[]> {
   return list.items.map(({ metadata }) => metadata.name);
 }
 
+/** How often the event that was told most often was told. */
+async function mostRepeats(): Promise<number> {
+  const { body } = await installation.admin.call("GET", `${core}/events`);
+  const events = z.looseObject({ items: z.array(z.object({ count: z.number() })) }).parse(body).items;
+  return Math.max(...events.map(({ count }) => count));
+}
+
 /** Those that are refused, too. */
 async function requestsOf(account: Account): Promise<AuditedRequest[]> {
   return await installation.audit.requestsOf(RbacInstallation.userOf(account));
@@ -67,6 +74,7 @@ test("with these rights the processes create, serve, lease and delete a Proxy", 
   await installation.admin.call("DELETE", `${proxies}/p1`);
   await expect.poll(() => readProxy("p1"), patient).toBeUndefined();
   expect([...(await namesOf("pods")), ...(await namesOf("secrets"))]).not.toContain(pod);
+  await expect.poll(mostRepeats, patient).toBeGreaterThan(1);
 });
 
 test("with these rights the installation's id is added to a ConfigMap that lacks it", async () => {
