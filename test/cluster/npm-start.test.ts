@@ -144,8 +144,11 @@ describe("with the agent, on a cluster without Nodes", () => {
       );
       const row = await cluster.shell(`${inSamples} get px on-server`);
       expect(row.output).toMatch(/on-server +local +Ready +True +127\.\d+\.\d+\.\d+ +3128 +Ready/);
-      const { output } = await cluster.shell(`${inSamples} describe px on-server`);
-      expect(output).toMatch(/Events:[^]*InstanceCreateRequested[^]*InstanceLaunched[^]*InstanceReady/);
+      // They are written beside the runs, and those of one second are shown in any order.
+      for (const reason of ["InstanceCreateRequested", "InstanceLaunched", "InstanceReady"])
+        await expect
+          .poll(async () => (await cluster.shell(`${inSamples} describe px on-server`)).output, patient)
+          .toMatch(new RegExp(`Events:[^]*Normal +${reason} `));
     });
 
     test("leaves Pods of other namespaces alone", async () => {
